@@ -1,0 +1,30 @@
+"""What a person asked for, before routing: the output of the grammar and of the modal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scheduler.model import Priority, Seconds, Spend
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """`pods` pods of `gpus_per_pod` GPUs of one model; None means "let the policy decide".
+
+    `16 h100` leaves `pods` and `gpus_per_pod` None: the desk splits it into whole nodes.
+    `2 nodes h100` sets `nodes`. Exactly one of `gpus`, `nodes` or the pair
+    (`pods`, `gpus_per_pod`) is given.
+    """
+
+    gpus: int | None = None
+    nodes: int | None = None
+    pods: int | None = None
+    gpus_per_pod: int | None = None
+    model: str | None = None
+    duration: Seconds | None = None
+    preemptible: bool = False
+    spend: Spend = Spend.LOW
+    priority: Priority | None = None
+    team: str | None = None
+    name: str | None = None
+    text: str = ""

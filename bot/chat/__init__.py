@@ -1,0 +1,1 @@
+"""Slack: grammar, words, cards, handlers and the announcer."""

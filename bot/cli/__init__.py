@@ -1,0 +1,1 @@
+"""The `gpubot` command."""

@@ -1,0 +1,1 @@
+"""Clusters the control loop can drive, behind one port."""

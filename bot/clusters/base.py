@@ -1,0 +1,133 @@
+"""The port between the control loop and a cluster.
+
+The loop asks `observe` once at start (a full, consistent list), then `poll` for what has
+happened since; it hands decisions to `apply`, which must be idempotent: the same action
+twice has the effect of one. Only `bot.control` calls these.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Protocol
+
+from scheduler.model import Admission, Node, Seconds, Workload, WorkloadId
+
+
+class ClusterUnreachable(Exception):
+    """The cluster could not be asked or told; nothing may be decided on stale knowledge."""
+
+
+class PodsState(enum.StrEnum):
+    """What the pods of a gang, taken together, are doing."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """A gang that holds capacity now."""
+
+    workload: WorkloadId
+    state: PodsState
+    admission: Admission
+    decision: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """A full list: every node, and every gang of ours that holds capacity, by name / id."""
+
+    nodes: tuple[Node, ...]
+    workloads: tuple[Observed, ...]
+    at: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """All pods of the gang are ready."""
+
+    workload: WorkloadId
+    decision: str
+    at: Seconds
+
+
+class EndKind(enum.StrEnum):
+    """How a gang came to have no pods any more."""
+
+    FINISHED = "finished"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gone:
+    """The last pod of the gang is gone; what it held is free. LOST: its node failed."""
+
+    workload: WorkloadId
+    decision: str
+    kind: EndKind
+    at: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSeen:
+    """A node is new or changed."""
+
+    node: Node
+    at: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeGone:
+    """A node no longer exists."""
+
+    name: str
+    at: Seconds
+
+
+ClusterEvent = Started | Gone | NodeSeen | NodeGone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Let the gang run where the admission says. `decision` is unique per attempt.
+
+    `run_for` is how long a simulated gang will run by itself, None if until it is stopped.
+    """
+
+    workload: Workload
+    admission: Admission
+    decision: str
+    run_for: Seconds | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """Take the gang's pods away, all of them, after `grace` seconds at the most."""
+
+    workload: WorkloadId
+    decision: str
+    grace: Seconds
+
+
+Action = Start | Stop
+
+
+class Cluster(Protocol):
+    """What the control loop needs of a cluster."""
+
+    def observe(self, now: Seconds) -> Observation:
+        """List everything. Raises ClusterUnreachable."""
+        ...
+
+    def poll(self, now: Seconds) -> tuple[ClusterEvent, ...]:
+        """What happened since the last call, in order. Raises ClusterUnreachable."""
+        ...
+
+    def apply(self, action: Action, now: Seconds) -> None:
+        """Carry out one decision, idempotently. Raises ClusterUnreachable."""
+        ...

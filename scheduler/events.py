@@ -1,0 +1,113 @@
+"""Everything that can happen to the engine, as frozen values.
+
+`Engine.apply` takes one of these at a time; nothing else changes the engine except
+`Engine.cycle`. A list of events is therefore a complete, replayable history.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scheduler.model import (
+    Admission,
+    Node,
+    NodeName,
+    QueueName,
+    Seconds,
+    Usage,
+    Workload,
+    WorkloadId,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted:
+    """A workload joins its queue."""
+
+    workload: Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """A workload that already ran (or was leaving) when the engine was rebuilt."""
+
+    workload: Workload
+    admission: Admission
+    leaving: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawn:
+    """A waiting workload is no longer wanted."""
+
+    workload: WorkloadId
+    at: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A running workload's pods are all gone, by themselves or because it was released."""
+
+    workload: WorkloadId
+    at: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evicted:
+    """The pods of a preempted (or lost) workload are gone; it is requeued at its old place.
+
+    With `own_failure` it goes to the back instead: `created` becomes `at`.
+    """
+
+    workload: WorkloadId
+    at: Seconds
+    own_failure: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeObserved:
+    """A node is new or changed (capacity, labels, taints, readiness, cordon)."""
+
+    node: Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRemoved:
+    """A node no longer exists."""
+
+    node: NodeName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuePaused:
+    """A queue admits nothing until it is resumed."""
+
+    queue: QueueName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueResumed:
+    """A paused queue admits again."""
+
+    queue: QueueName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageRestored:
+    """Decayed usage read back from storage at start."""
+
+    usage: Usage
+
+
+Event = (
+    Submitted
+    | Restored
+    | Withdrawn
+    | Finished
+    | Evicted
+    | NodeObserved
+    | NodeRemoved
+    | QueuePaused
+    | QueueResumed
+    | UsageRestored
+)

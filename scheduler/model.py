@@ -1,0 +1,298 @@
+"""The nouns of the engine: what waits, what runs, on what, and what was decided.
+
+Values only. Times are `Seconds` (UTC seconds since the epoch), resources are whole
+numbers in the unit the resource is counted in (GPUs and pods one by one, CPU in
+thousandths of a core, memory in bytes), and every collection has a documented order.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NewType
+
+WorkloadId = NewType("WorkloadId", str)
+QueueName = NewType("QueueName", str)
+CohortName = NewType("CohortName", str)
+FlavorName = NewType("FlavorName", str)
+PoolName = NewType("PoolName", str)
+TeamName = NewType("TeamName", str)
+NodeName = NewType("NodeName", str)
+ResourceName = NewType("ResourceName", str)
+Seconds = float
+
+GPU = ResourceName("nvidia.com/gpu")
+PODS = ResourceName("pods")
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class Spend(enum.StrEnum):
+    """What a person is willing to pay: `high` asks for capacity bought on demand."""
+
+    LOW = "low"
+    HIGH = "high"
+
+
+class Priority(enum.StrEnum):
+    """The four priority classes people may name; the policy gives each its number."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    CRITICAL = "critical"
+
+
+class TaintEffect(enum.StrEnum):
+    """The Kubernetes taint effects; only the last two keep pods away."""
+
+    PREFER_NO_SCHEDULE = "PreferNoSchedule"
+    NO_SCHEDULE = "NoSchedule"
+    NO_EXECUTE = "NoExecute"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taint:
+    """A mark on a node or flavor that keeps pods without a matching toleration away."""
+
+    key: str
+    value: str = ""
+    effect: TaintEffect = TaintEffect.NO_SCHEDULE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toleration:
+    """What a pod puts up with; an empty `key` tolerates all, `value` None any value."""
+
+    key: str = ""
+    value: str | None = None
+    effect: TaintEffect | None = None
+
+
+class TopologyMode(enum.StrEnum):
+    """How strictly a pod set wants its pods in one domain of a topology level."""
+
+    REQUIRED = "required"
+    PREFERRED = "preferred"
+    UNCONSTRAINED = "unconstrained"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyRequest:
+    """Where the pods of a set must lie; `level` is a node label, None for unconstrained."""
+
+    mode: TopologyMode = TopologyMode.UNCONSTRAINED
+    level: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSet:
+    """Pods of one shape. `requests` is per pod; `min_count` allows a smaller start."""
+
+    name: str = "main"
+    count: int
+    requests: Mapping[ResourceName, int]
+    min_count: int | None = None
+    node_selector: Mapping[str, str] = field(default=_NOTHING)
+    tolerations: tuple[Toleration, ...] = ()
+    topology: TopologyRequest | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """The engine's view of a request: a gang of pods, admitted together or not at all.
+
+    `queue` is its home; `overflow` lists further queues, in order, that are tried when
+    the home queue's own quota cannot hold it. `created` is the time that orders it and
+    is kept through every preemption. `duration` is the declared lease, None if unknown.
+    """
+
+    id: WorkloadId
+    team: TeamName
+    owner: str
+    queue: QueueName
+    overflow: tuple[QueueName, ...] = ()
+    priority_class: Priority = Priority.MEDIUM
+    priority: int = 0
+    created: Seconds
+    pod_sets: tuple[PodSet, ...]
+    preemptible: bool = False
+    duration: Seconds | None = None
+    name: str = ""
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of the whole gang."""
+        return sum(p.count * p.requests.get(GPU, 0) for p in self.pod_sets)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A machine. `capacity` is what pods may use, less what pods outside our care hold."""
+
+    name: NodeName
+    labels: Mapping[str, str] = field(default=_NOTHING)
+    capacity: Mapping[ResourceName, int]
+    taints: tuple[Taint, ...] = ()
+    ready: bool = True
+    schedulable: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSetAssignment:
+    """What one pod set got: its flavor per resource and its pods per node.
+
+    `nodes` is in the order of node names and its counts sum to `count`.
+    """
+
+    name: str
+    count: int
+    flavors: Mapping[ResourceName, FlavorName]
+    nodes: tuple[tuple[NodeName, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """A whole gang's grant: queue that is charged, and one assignment per pod set, in order."""
+
+    workload: WorkloadId
+    queue: QueueName
+    assignments: tuple[PodSetAssignment, ...]
+    at: Seconds
+    borrowing: bool = False
+
+
+class PreemptionRule(enum.StrEnum):
+    """By which rule a target is stopped; the values are Kueue's reason names."""
+
+    IN_QUEUE = "InClusterQueue"
+    RECLAIM = "InCohortReclamation"
+    RECLAIM_WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
+    FAIR_SHARING = "InCohortFairSharing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preemption:
+    """One target stopped for one preemptor.
+
+    `level` is the node of the quota tree at which the rule applied: the queue itself, or
+    the lowest cohort that contains both. `gpus` is what the target frees, `ran` how long
+    it had run.
+    """
+
+    target: WorkloadId
+    preemptor: WorkloadId
+    rule: PreemptionRule
+    target_queue: QueueName
+    preemptor_queue: QueueName
+    level: str
+    gpus: int
+    ran: Seconds
+    at: Seconds
+
+
+class WaitReason(enum.StrEnum):
+    """Why a workload waits. Exactly one is dominant; members are in order of precedence."""
+
+    PAUSED = "paused"
+    MISCONFIGURED = "misconfigured"
+    EXCEEDS_LIMIT = "exceeds-limit"
+    NO_FLAVOR = "no-flavor"
+    QUOTA = "quota"
+    TOPOLOGY = "topology"
+    WAITING_FOR_TARGETS = "waiting-for-targets"
+    BEHIND = "behind"
+    NOT_EVALUATED = "not-evaluated"
+
+
+Figure = int | float | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The dominant reason with its numbers, as code and arguments (never a sentence)."""
+
+    reason: WaitReason
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Who holds capacity that a waiting workload needs, and when that ends, if known."""
+
+    workload: WorkloadId
+    team: TeamName
+    queue: QueueName
+    gpus: int
+    ends: Seconds | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """All that can be said about a waiting workload at one moment.
+
+    `position` counts from 1 in its queue's own order; `ahead` are the ids before it, at
+    most the first ten; `holders` are the largest first, at most five.
+    """
+
+    workload: WorkloadId
+    queue: QueueName
+    verdict: Verdict
+    position: int
+    ahead: tuple[WorkloadId, ...]
+    since: Seconds
+    holders: tuple[Holder, ...] = ()
+
+
+class LimitKind(enum.StrEnum):
+    """Which limit makes a request impossible for good."""
+
+    QUEUE = "queue"
+    COHORT = "cohort"
+    NODE = "node"
+    CLUSTER = "cluster"
+    NO_FLAVOR = "no-flavor"
+    NO_QUEUE = "no-queue"
+    LEASE = "lease"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A request that could never start, with the limit that was hit and its size."""
+
+    limit: LimitKind
+    where: str
+    asked: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starvation:
+    """A workload past the target wait of its priority class."""
+
+    workload: WorkloadId
+    waited: Seconds
+    target_wait: Seconds
+    explanation: Explanation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Decayed chip-hours of a team, as of `at` (chip-hours of the reference flavor)."""
+
+    team: TeamName
+    chip_hours: float
+    at: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decisions:
+    """What one cycle decided, in the order it was decided."""
+
+    admissions: tuple[Admission, ...] = ()
+    preemptions: tuple[Preemption, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.admissions or self.preemptions)

@@ -1,0 +1,1 @@
+"""A discrete-event cluster, trace readers, a workload generator and reports."""

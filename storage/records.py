@@ -1,0 +1,179 @@
+"""Plain values that cross the storage boundary; rows never leave a session."""
+
+from __future__ import annotations
+
+import datetime as dt
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from scheduler.model import Admission, Workload
+from storage.states import RequestState
+
+Json = Mapping[str, object]
+
+
+class Source(enum.StrEnum):
+    """Through which door a request came. TRACE requests are background load and get no card."""
+
+    CHAT = "chat"
+    TRACE = "trace"
+    CLUSTER = "cluster"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A stored request. `attempt` counts admissions; `decision` is `<id>/<attempt>`.
+
+    `ending` is the final state that a STOPPING request is on its way to; `ended_by` the
+    person who asked for it. `lease_ends` is set while it holds GPUs, if it has a lease.
+    `run_for` is how long a simulated gang will really run (trace load), in seconds.
+    """
+
+    id: str
+    workload: Workload
+    state: RequestState
+    source: Source
+    text: str
+    created: dt.datetime
+    changed: dt.datetime
+    attempt: int = 0
+    admission: Admission | None = None
+    started: dt.datetime | None = None
+    lease_ends: dt.datetime | None = None
+    ending: RequestState | None = None
+    ended_by: str | None = None
+    run_for: float | None = None
+    starving_since: dt.datetime | None = None
+    channel: str | None = None
+    thread_ts: str | None = None
+
+    @property
+    def decision(self) -> str:
+        """The id of the admission it holds or held last."""
+        return f"{self.id}/{self.attempt}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    """One line of a request's story: append-only."""
+
+    request: str
+    before: RequestState | None
+    after: RequestState
+    at: dt.datetime
+    actor: str
+    reason: str
+    decision: str | None = None
+    details: Json = field(default_factory=dict)
+
+
+class EventKind(enum.StrEnum):
+    """What the desk asks the control loop to do."""
+
+    SUBMIT = "submit"
+    CANCEL = "cancel"
+    RELEASE = "release"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeskEvent:
+    """A stored wish of a person, handled once, in order of `id`, by the control loop."""
+
+    id: int
+    kind: EventKind
+    request: str
+    actor: str
+    at: dt.datetime
+
+
+class Audience(enum.StrEnum):
+    """Who is to hear a message. CARD is the request's own message, updated in place."""
+
+    CARD = "card"
+    THREAD = "thread"
+    CHANNEL = "channel"
+    ONCALL = "oncall"
+    PERSON = "person"
+
+
+class OutboxState(enum.StrEnum):
+    """Whether a message still has to go out."""
+
+    PENDING = "pending"
+    CLAIMED = "claimed"
+    SENT = "sent"
+    DEAD = "dead"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """A message to be sent: `key` is unique, so that the same thing is never said twice.
+
+    `kind` names the sentence, `args` its numbers and names; words are made when it is
+    sent. For Audience.PERSON `target` is a Slack user id. A CARD is one row a request: a
+    newer notice with the same key replaces the older and makes it pending again.
+    """
+
+    key: str
+    kind: str
+    audience: Audience
+    request: str | None
+    target: str | None = None
+    args: Json = field(default_factory=dict)
+    urgent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxItem:
+    """A notice with its delivery: `revision` counts replacements, `ts` is Slack's message id."""
+
+    id: int
+    notice: Notice
+    state: OutboxState
+    revision: int
+    attempts: int
+    created: dt.datetime
+    due: dt.datetime
+    channel: str | None = None
+    ts: str | None = None
+    error: str | None = None
+
+
+class Role(enum.StrEnum):
+    """What a person may do, least first."""
+
+    RESEARCHER = "researcher"
+    LEAD = "lead"
+    ONCALL = "oncall"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """A Slack user: `teams` in the order of preference (the first is the default)."""
+
+    id: str
+    name: str
+    teams: tuple[str, ...] = ()
+    role: Role = Role.RESEARCHER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageSample:
+    """Decayed chip-hours of a team at a moment."""
+
+    team: str
+    chip_hours: float
+    at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A stored override with its author, reason and end."""
+
+    name: str
+    value: str
+    author: str
+    reason: str = ""
+    until: dt.datetime | None = None
