@@ -1,0 +1,181 @@
+"""What the control loop wants said, as kinds and arguments; `bot.chat.words` makes sentences.
+
+Each notice is a pydantic model so that its arguments survive the outbox as JSON and are
+checked when they come back. `put` them with the key that makes them unique.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from scheduler.model import PreemptionRule, WaitReason
+
+
+class NoticeKind(enum.StrEnum):
+    """Every kind of message the bot sends on its own."""
+
+    CARD = "card"
+    ADMITTED = "admitted"
+    PREEMPTED = "preempted"
+    PREEMPTED_GROUP = "preempted-group"
+    STARVING = "starving"
+    ENDED = "ended"
+    REQUEUED = "requeued"
+    LEASE_ENDING = "lease-ending"
+
+
+class _Args(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CardArgs(_Args):
+    """The card is drawn from the stored request when it is sent; nothing else is needed."""
+
+    kind: Literal[NoticeKind.CARD] = NoticeKind.CARD
+    request: str
+
+
+class Party(_Args):
+    """One side of a preemption, as people know it. `path` is the quota path from the root."""
+
+    request: str
+    name: str
+    owner: str
+    team: str
+    pool: str
+    queue: str
+    path: tuple[str, ...] = ()
+    gpus: int
+
+
+class AdmittedArgs(_Args):
+    """A gang was granted its GPUs. `nodes` are (node, GPUs); `until` is an epoch second."""
+
+    kind: Literal[NoticeKind.ADMITTED] = NoticeKind.ADMITTED
+    request: str
+    name: str
+    owner: str
+    team: str
+    pool: str
+    flavor: str
+    gpus: int
+    nodes: tuple[tuple[str, int], ...]
+    until: float | None
+    waited: float
+
+
+class PreemptedArgs(_Args):
+    """One target of one preemptor; to its owner and its thread. `at` is an epoch second."""
+
+    kind: Literal[NoticeKind.PREEMPTED] = NoticeKind.PREEMPTED
+    target: Party
+    preemptor: Party
+    rule: PreemptionRule
+    level: str
+    ran: float
+    grace: float
+    at: float
+
+
+class PreemptedGroupArgs(_Args):
+    """All targets one preemptor stopped in one cycle; to on-call and to the channel."""
+
+    kind: Literal[NoticeKind.PREEMPTED_GROUP] = NoticeKind.PREEMPTED_GROUP
+    preemptor: Party
+    targets: tuple[PreemptedArgs, ...]
+    at: float
+
+
+class HolderArgs(_Args):
+    """Who holds what a waiting request needs. `ends` is an epoch second, if known."""
+
+    request: str
+    team: str
+    gpus: int
+    ends: float | None
+
+
+class StarvingArgs(_Args):
+    """A request past the target wait of its priority class."""
+
+    kind: Literal[NoticeKind.STARVING] = NoticeKind.STARVING
+    request: str
+    name: str
+    owner: str
+    team: str
+    pool: str
+    gpus: int
+    priority: str
+    waited: float
+    target_wait: float
+    reason: WaitReason
+    figures: dict[str, int | float | str]
+    position: int
+    holders: tuple[HolderArgs, ...] = ()
+
+
+class EndedArgs(_Args):
+    """A request reached its final state. `gpu_hours` is what it was charged, in all attempts."""
+
+    kind: Literal[NoticeKind.ENDED] = NoticeKind.ENDED
+    request: str
+    name: str
+    owner: str
+    state: str
+    gpus: int
+    ran: float
+    gpu_hours: float
+    by: str | None = None
+
+
+class RequeuedArgs(_Args):
+    """A gang is back in its queue at its old place: its targets' room was taken or a node died."""
+
+    kind: Literal[NoticeKind.REQUEUED] = NoticeKind.REQUEUED
+    request: str
+    name: str
+    owner: str
+    cause: Literal["preempted", "node-lost", "failed"]
+    position: int
+
+
+class LeaseEndingArgs(_Args):
+    """A lease is about to run out. `ends` is an epoch second."""
+
+    kind: Literal[NoticeKind.LEASE_ENDING] = NoticeKind.LEASE_ENDING
+    request: str
+    name: str
+    owner: str
+    gpus: int
+    ends: float
+
+
+NoticeArgs = (
+    CardArgs
+    | AdmittedArgs
+    | PreemptedArgs
+    | PreemptedGroupArgs
+    | StarvingArgs
+    | EndedArgs
+    | RequeuedArgs
+    | LeaseEndingArgs
+)
+
+_BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
+    NoticeKind.CARD: CardArgs,
+    NoticeKind.ADMITTED: AdmittedArgs,
+    NoticeKind.PREEMPTED: PreemptedArgs,
+    NoticeKind.PREEMPTED_GROUP: PreemptedGroupArgs,
+    NoticeKind.STARVING: StarvingArgs,
+    NoticeKind.ENDED: EndedArgs,
+    NoticeKind.REQUEUED: RequeuedArgs,
+    NoticeKind.LEASE_ENDING: LeaseEndingArgs,
+}
+
+
+def read_args(kind: str, args: object) -> NoticeArgs:
+    """The arguments of a stored notice. Raises pydantic.ValidationError on a foreign shape."""
+    return _BY_KIND[NoticeKind(kind)].model_validate(args)

@@ -1,0 +1,257 @@
+"""What the desk answers: codes and figures of one moment, ready to be put into words.
+
+`at` in every view is the moment it was true, in epoch seconds of the bot's clock.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from scheduler.model import Explanation, Figure, LimitKind
+from storage.records import Role
+from storage.states import RequestState
+
+
+class RefusalCode(enum.StrEnum):
+    """Why the desk did not do what was asked."""
+
+    NO_SUCH_PERSON = "no-such-person"
+    NO_TEAM = "no-team"
+    UNKNOWN_TEAM = "unknown-team"
+    NOT_YOUR_TEAM = "not-your-team"
+    UNKNOWN_MODEL = "unknown-model"
+    NOT_A_SIZE = "not-a-size"
+    NOT_DIVISIBLE = "not-divisible"
+    NEVER_FITS = "never-fits"
+    LEASE_TOO_LONG = "lease-too-long"
+    PRIORITY_NOT_ALLOWED = "priority-not-allowed"
+    NO_SUCH_REQUEST = "no-such-request"
+    NOT_YOURS = "not-yours"
+    ALREADY_ENDED = "already-ended"
+    NOT_RUNNING = "not-running"
+    NOT_WAITING = "not-waiting"
+    UNKNOWN_TARGET = "unknown-target"
+    NAME_TOO_LONG = "name-too-long"
+    TOO_MANY_WAITING = "too-many-waiting"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """Nothing was done. `args` hold the numbers and names; `near` the closest valid words."""
+
+    code: RefusalCode
+    args: Mapping[str, Figure] = field(default_factory=dict)
+    near: tuple[str, ...] = ()
+    limit: LimitKind | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardView:
+    """Everything the card of one request shows. Times are epoch seconds.
+
+    `nodes` are (node, GPUs) while it holds GPUs; `explanation` is there while it waits.
+    `buttons` that fit the state are the renderer's choice from `state`.
+    """
+
+    request: str
+    name: str
+    owner: str
+    team: str
+    pool: str
+    queue: str
+    priority: str
+    preemptible: bool
+    spend: str
+    model: str
+    pods: int
+    gpus_per_pod: int
+    gpus: int
+    state: RequestState
+    at: float
+    created: float
+    started: float | None = None
+    lease: float | None = None
+    lease_ends: float | None = None
+    ended: float | None = None
+    nodes: tuple[tuple[str, int], ...] = ()
+    flavor: str | None = None
+    explanation: Explanation | None = None
+    ended_by: str | None = None
+    attempt: int = 0
+    text: str = ""
+
+    @property
+    def whole(self) -> str:
+        """The shape, e.g. `4×8`."""
+        return f"{self.pods}×{self.gpus_per_pod}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted:
+    """A request was stored. `decided` is false when the engine has not looked at it yet."""
+
+    card: CardView
+    decided: bool
+    again: bool = False
+
+
+class Verb(enum.StrEnum):
+    """What was done to a request."""
+
+    CANCELLED = "cancelled"
+    RELEASING = "releasing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """A person's order was stored and will be (or has been) carried out."""
+
+    verb: Verb
+    card: CardView
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolView:
+    """One pool at a glance; GPUs. `nominal` 0 means it lives on what others leave idle."""
+
+    pool: str
+    nominal: int
+    used: int
+    borrowed: int
+    running: int
+    pending: int
+    pending_gpus: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterView:
+    """The cluster at a glance. `largest` is the biggest whole-node gang that could start now."""
+
+    gpus: int
+    used: int
+    free: int
+    stranded: int
+    nodes: int
+    whole_free_nodes: int
+    unready_nodes: int
+    running: int
+    pending: int
+    largest: int
+    pools: tuple[PoolView, ...]
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusView:
+    """`/gpu status`: own rows first, then the cluster (or one team, person, request)."""
+
+    person: str
+    mine: tuple[CardView, ...]
+    cluster: ClusterView
+    about: str | None = None
+    rows: tuple[CardView, ...] = ()
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueRow:
+    """One waiting request in the engine's own order; `mine` if the asker owns it."""
+
+    position: int
+    request: str
+    name: str
+    owner: str
+    team: str
+    gpus: int
+    shape: str
+    priority: str
+    waited: float
+    reason: str
+    figures: Mapping[str, Figure]
+    mine: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueSection:
+    """The head of one queue. `rows` are this page's; `total` all that wait there."""
+
+    queue: str
+    pool: str
+    nominal: int
+    used: int
+    total: int
+    rows: tuple[QueueRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueView:
+    """`/gpu queue`: own rows first (`mine`), then the sections, paged."""
+
+    mine: tuple[QueueRow, ...]
+    sections: tuple[QueueSection, ...]
+    about: str | None
+    page: int
+    pages: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhyView:
+    """`/gpu why`: the card, the explanation while it waits, and the story so far.
+
+    `story` is (epoch seconds, state, reason code, actor), oldest first.
+    `owners` gives the owner of each request named in the explanation.
+    """
+
+    card: CardView
+    story: tuple[tuple[float, str, str, str], ...]
+    owners: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MineView:
+    """`/gpu mine`: open requests first, then the last ended ones."""
+
+    person: str
+    open: tuple[CardView, ...]
+    ended: tuple[CardView, ...]
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamShare:
+    """A team's standing: GPUs in use, guaranteed, and decayed chip-hours (lower goes first)."""
+
+    team: str
+    used: int
+    nominal: int
+    chip_hours: float
+    rank: int
+    teams: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomeView:
+    """The App Home of one person."""
+
+    person: str
+    name: str
+    role: Role
+    mine: MineView
+    shares: tuple[TeamShare, ...]
+    cluster: ClusterView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """What the modal offers to one person."""
+
+    teams: tuple[str, ...]
+    models: tuple[str, ...]
+    priorities: tuple[str, ...]
+    default_lease: float
+    most_lease: float
+    node_gpus: int
