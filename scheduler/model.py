@@ -10,7 +10,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import NewType
 
 WorkloadId = NewType("WorkloadId", str)
@@ -25,8 +24,6 @@ Seconds = float
 
 GPU = ResourceName("nvidia.com/gpu")
 PODS = ResourceName("pods")
-
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Spend(enum.StrEnum):
@@ -95,7 +92,7 @@ class PodSet:
     count: int
     requests: Mapping[ResourceName, int]
     min_count: int | None = None
-    node_selector: Mapping[str, str] = field(default=_NOTHING)
+    node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Toleration, ...] = ()
     topology: TopologyRequest | None = None
 
@@ -133,7 +130,7 @@ class Node:
     """A machine. `capacity` is what pods may use, less what pods outside our care hold."""
 
     name: NodeName
-    labels: Mapping[str, str] = field(default=_NOTHING)
+    labels: Mapping[str, str] = field(default_factory=dict)
     capacity: Mapping[ResourceName, int]
     taints: tuple[Taint, ...] = ()
     ready: bool = True
