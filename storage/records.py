@@ -140,6 +140,17 @@ class OutboxItem:
     error: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxFigures:
+    """Messages by state; `lag` is for how many seconds the oldest unsent one has been due."""
+
+    pending: int
+    claimed: int
+    sent: int
+    dead: int
+    lag: float
+
+
 class Role(enum.StrEnum):
     """What a person may do, least first."""
 

@@ -1,0 +1,245 @@
+"""Requests: what was asked for, and where each stands."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from collections.abc import Collection, Iterable
+from typing import Any, TypedDict, Unpack
+
+from sqlalchemy import func
+from sqlmodel import Session, col, insert, select
+
+from scheduler.model import Admission, Workload
+from storage.counters import Counter, Counters
+from storage.errors import UnknownRequest
+from storage.records import Json, Request, Transition
+from storage.states import RequestState, check_move
+from storage.tables import RequestRow
+from storage.transitions import Transitions
+
+FIRST_NUMBER = 1001
+_PREFIX = "R-"
+_ASK_AT_ONCE = 500  # ids in one IN (...), well under every database's limit
+_FIELDS = tuple(field.name for field in dataclasses.fields(Request))
+
+
+class Changes(TypedDict, total=False):
+    """What may change on a stored request besides its state."""
+
+    workload: Workload
+    attempt: int
+    admission: Admission | None
+    started: dt.datetime | None
+    lease_ends: dt.datetime | None
+    ending: RequestState | None
+    ended_by: str | None
+    run_for: float | None
+    starving_since: dt.datetime | None
+    channel: str | None
+    thread_ts: str | None
+
+
+_CHANGEABLE = frozenset(Changes.__annotations__)
+
+
+class Requests:
+    """The requests, inside one transaction. Every order is by number, oldest first."""
+
+    def __init__(self, session: Session, counters: Counters, transitions: Transitions) -> None:
+        self._session = session
+        self._counters = counters
+        self._transitions = transitions
+        # The session forgets unchanged rows that nobody holds; a second look would ask again.
+        self._seen: dict[str, RequestRow] = {}
+
+    def next_id(self) -> str:
+        """Return a new id, such as R-1042; ids grow and are never given twice."""
+        return self.next_ids(1)[0]
+
+    def next_ids(self, count: int) -> tuple[str, ...]:
+        """Return `count` new ids."""
+        numbers = self._counters.take(Counter.REQUEST, start=FIRST_NUMBER - 1, count=count)
+        return tuple(f"{_PREFIX}{number}" for number in numbers)
+
+    def add(self, request: Request) -> None:
+        """Store a new request and the first line of its story."""
+        self.add_all((request,))
+
+    def add_all(self, requests: Iterable[Request]) -> None:
+        """Store many new requests at once."""
+        added = tuple(requests)
+        if not added:
+            return
+        self._session.exec(insert(RequestRow), params=[_values(request) for request in added])
+        for request in added:
+            self._transitions.append(
+                Transition(
+                    request=request.id,
+                    before=None,
+                    after=request.state,
+                    at=request.created,
+                    actor=request.workload.owner,
+                    reason="submitted",
+                )
+            )
+
+    def get(self, request_id: str) -> Request | None:
+        """Return one request, or None."""
+        row = self._row(request_id)
+        return None if row is None else _record(row)
+
+    def by_ids(self, ids: Collection[str]) -> dict[str, Request]:
+        """Return those of the requests that are stored, by id, in the order asked for."""
+        self._load(ids)
+        return {i: _record(self._seen[i]) for i in ids if i in self._seen}
+
+    def find(
+        self,
+        *,
+        states: Collection[RequestState] | None = None,
+        owner: str | None = None,
+        team: str | None = None,
+        queue: str | None = None,
+        after: str | None = None,
+        limit: int | None = None,
+        newest_first: bool = False,
+    ) -> tuple[Request, ...]:
+        """Return the requests that match all that is given.
+
+        `queue` is the home queue. `after` is the last id of the page before; with
+        `newest_first` pages run towards older requests.
+        """
+        wanted = select(RequestRow)
+        for column, value in (
+            (col(RequestRow.owner), owner),
+            (col(RequestRow.team), team),
+            (col(RequestRow.queue), queue),
+        ):
+            if value is not None:
+                wanted = wanted.where(column == value)
+        if states is not None:
+            wanted = wanted.where(col(RequestRow.state).in_(states))
+        number = col(RequestRow.number)
+        if after is not None:
+            last = _number(after)
+            wanted = wanted.where(number < last if newest_first else number > last)
+        wanted = wanted.order_by(number.desc() if newest_first else number).limit(limit)
+        rows = self._session.exec(wanted).all()
+        self._seen.update((row.id, row) for row in rows)
+        return tuple(_record(row) for row in rows)
+
+    def tally(self) -> dict[RequestState, int]:
+        """Return how many requests stand in each state; every state has its number."""
+        counted = self._session.exec(
+            select(col(RequestRow.state), func.count()).group_by(col(RequestRow.state))
+        )
+        counts = dict.fromkeys(RequestState, 0)
+        counts.update((state, count) for state, count in counted)
+        return counts
+
+    def move(
+        self,
+        request_id: str,
+        after: RequestState,
+        *,
+        at: dt.datetime,
+        actor: str,
+        reason: str,
+        details: Json | None = None,
+        **changes: Unpack[Changes],
+    ) -> Request:
+        """Take a request to another state and write the line of its story.
+
+        `reason` is a code. Only what is in `changes` changes besides: a request that waits
+        again keeps its old admission unless `admission=None` is given. Raises IllegalMove
+        or UnknownRequest and then changes nothing.
+        """
+        row = self._known(request_id)
+        before = row.state
+        check_move(request_id, before, after)
+        _change(row, changes)
+        row.state, row.changed = after, at
+        moved = _record(row)
+        self._transitions.append(
+            Transition(
+                request=request_id,
+                before=before,
+                after=after,
+                at=at,
+                actor=actor,
+                reason=reason,
+                decision=moved.decision if moved.attempt else None,
+                details=details or {},
+            )
+        )
+        return moved
+
+    def amend(self, request_id: str, **changes: Unpack[Changes]) -> Request:
+        """Change a request within its state: its thread, its lease, since when it starves.
+
+        `changed` keeps the time of the last move. Raises UnknownRequest.
+        """
+        row = self._known(request_id)
+        _change(row, changes)
+        return _record(row)
+
+    def _known(self, request_id: str) -> RequestRow:
+        row = self._row(request_id)
+        if row is None:
+            raise UnknownRequest(request_id)
+        return row
+
+    def _row(self, request_id: str) -> RequestRow | None:
+        row = self._seen.get(request_id)
+        if row is None:
+            row = self._session.get(RequestRow, request_id)
+            if row is not None:
+                self._seen[request_id] = row
+        return row
+
+    def _load(self, ids: Collection[str]) -> None:
+        missing = [i for i in dict.fromkeys(ids) if i not in self._seen]
+        for start in range(0, len(missing), _ASK_AT_ONCE):
+            part = missing[start : start + _ASK_AT_ONCE]
+            rows = self._session.exec(select(RequestRow).where(col(RequestRow.id).in_(part)))
+            self._seen.update((row.id, row) for row in rows)
+
+
+def _number(request_id: str) -> int:
+    digits = request_id.removeprefix(_PREFIX)
+    if digits == request_id or not (digits.isascii() and digits.isdigit()):
+        msg = f"a request id is {_PREFIX} and digits, not {request_id!r}"
+        raise ValueError(msg)
+    return int(digits)
+
+
+def _columns_of(workload: Workload) -> dict[str, Any]:
+    """The parts of a workload that queries look at."""
+    return {
+        "workload": workload,
+        "owner": workload.owner,
+        "team": workload.team,
+        "queue": workload.queue,
+    }
+
+
+def _values(request: Request) -> dict[str, Any]:
+    values = {name: getattr(request, name) for name in _FIELDS}
+    return values | _columns_of(request.workload) | {"number": _number(request.id)}
+
+
+def _change(row: RequestRow, changes: Changes) -> None:
+    unknown = sorted(changes.keys() - _CHANGEABLE)
+    if unknown:
+        msg = f"no such change to a request: {', '.join(unknown)}"
+        raise TypeError(msg)
+    values: dict[str, Any] = {**changes}
+    if "workload" in changes:
+        values |= _columns_of(changes["workload"])
+    for name, value in values.items():
+        setattr(row, name, value)
+
+
+def _record(row: RequestRow) -> Request:
+    return Request(**{name: getattr(row, name) for name in _FIELDS})

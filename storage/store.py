@@ -1,0 +1,128 @@
+"""The store: the only way to what must survive a crash."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import URL, Engine
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, StatementError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlmodel import Session
+
+from storage.engines import BUSY_SECONDS, Engines, open_engines, read_url
+from storage.errors import ReadOnly, StoreError, StoreUnavailable
+from storage.schema import migrate
+from storage.work import Work
+
+_PG_READ_ONLY = "25006"  # the SQLSTATE read_only_sql_transaction
+
+
+class Store:
+    """One database. Safe to share between threads; each transaction belongs to one thread."""
+
+    def __init__(self, engines: Engines) -> None:
+        self._engines = engines
+        # Threads queue here, in turn, rather than poll for the database's own lock.
+        self._writing = threading.Lock()
+        self._writer: int | None = None
+
+    @property
+    def url(self) -> URL:
+        """Where the database is; printed without its password."""
+        return self._engines.url
+
+    @contextmanager
+    def write(self, fence: int | None = None) -> Iterator[Work]:
+        """One writing transaction: it is committed at the end, or undone by an exception.
+
+        Writers exclude one another from the start, so what is read here is still true at
+        the end. `fence` is the leader's fencing number: StaleLeader is raised when a later
+        leader has written. Raises StoreUnavailable when the database cannot be reached or
+        stays busy; a write within a write of the same thread raises RuntimeError.
+        """
+        me = threading.get_ident()
+        if self._writer == me:
+            msg = "this thread is already writing: one step is one transaction"
+            raise RuntimeError(msg)
+        if not self._writing.acquire(timeout=BUSY_SECONDS):
+            msg = f"another thread has been writing for {BUSY_SECONDS} s"
+            raise StoreUnavailable(msg)
+        self._writer = me
+        try:
+            with _transaction(self._engines.writer) as work:
+                if fence is not None:
+                    work.counters.check_fence(fence)
+                yield work
+                work.flush()
+        finally:
+            self._writer = None
+            self._writing.release()
+
+    @contextmanager
+    def read(self) -> Iterator[Work]:
+        """One reading transaction: the store at one moment. Writing in it raises ReadOnly."""
+        with _transaction(self._engines.reader) as view:
+            yield view
+            view.flush()  # nothing to write, or the database refuses it
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engines.dispose()
+
+
+def open_store(url: str) -> Store:
+    """Open a database by URL and bring its schema up to date.
+
+    Raises StoreMisconfigured for a URL or database that cannot serve, SchemaTooNew for one
+    that a later version has written, StoreUnavailable for one that does not answer.
+    """
+    with _told_plainly():
+        engines = open_engines(read_url(url))
+        try:
+            migrate(engines.writer)
+        except BaseException:
+            engines.dispose()
+            raise
+    return Store(engines)
+
+
+@contextmanager
+def _transaction(engine: Engine) -> Iterator[Work]:
+    with (
+        _told_plainly(),
+        Session(engine, autobegin=False, expire_on_commit=False) as session,
+        session.begin(),
+    ):
+        yield Work(session)
+
+
+@contextmanager
+def _told_plainly() -> Iterator[None]:
+    """Turn the database library's errors into ours where a caller can act on them."""
+    try:
+        yield
+    except DBAPIError as error:
+        plain = _plain(error)
+        if plain is None:
+            raise
+        raise plain from error
+    except PoolTimeout as error:
+        msg = f"all connections to the database are busy: {error}"
+        raise StoreUnavailable(msg) from error
+    except StatementError as error:
+        if isinstance(error.orig, (TypeError, ValueError)):
+            raise error.orig from error
+        raise
+
+
+def _plain(error: DBAPIError) -> StoreError | None:
+    cause = error.orig
+    if getattr(cause, "sqlite_errorname", "").startswith("SQLITE_READONLY"):
+        return ReadOnly("a reading transaction cannot write")
+    if getattr(cause, "sqlstate", None) == _PG_READ_ONLY:
+        return ReadOnly("a reading transaction cannot write")
+    if error.connection_invalidated or isinstance(error, (OperationalError, InterfaceError)):
+        return StoreUnavailable(f"the database does not answer: {str(cause).strip()}")
+    return None

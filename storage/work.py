@@ -1,0 +1,41 @@
+"""The repositories of one transaction, together."""
+
+from __future__ import annotations
+
+from sqlmodel import Session
+
+from storage.counters import Counters
+from storage.events import Events
+from storage.inbox import Inbox
+from storage.outbox import Outbox
+from storage.people import People
+from storage.requests import Requests
+from storage.settings import Settings
+from storage.transitions import Transitions
+from storage.usage import UsageSamples
+
+
+class Work:
+    """One transaction's view of the store: records in, records out.
+
+    It ends with the `with` block that gave it; used later, it raises. Records may be kept
+    and handed to other threads, a Work may not.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.counters = Counters(session)
+        self.transitions = Transitions(session)
+        self.requests = Requests(session, self.counters, self.transitions)
+        self.events = Events(session)
+        self.outbox = Outbox(session)
+        self.inbox = Inbox(session)
+        self.usage = UsageSamples(session)
+        self.people = People(session)
+        self.settings = Settings(session)
+
+    def flush(self) -> None:
+        """Send all that was collected to the database; the transaction stays open."""
+        self._session.flush()
+        self.transitions.flush()
+        self.outbox.flush()

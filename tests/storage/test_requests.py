@@ -1,0 +1,152 @@
+"""Requests: ids, finding, moving, and the story that is written with each move."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from storage.errors import UnknownRequest
+from storage.records import Transition
+from storage.states import IllegalMove, RequestState
+from storage.store import Store
+from tests.storage.samples import AT, admission, later, request
+
+S = RequestState
+
+
+def _fill(store: Store, count: int, **changes: Any) -> tuple[str, ...]:
+    with store.write() as work:
+        ids = work.requests.next_ids(count)
+        work.requests.add_all(request(i, **changes) for i in ids)
+    return ids
+
+
+def test_ids_start_at_1001_and_grow(store: Store) -> None:
+    with store.write() as work:
+        assert work.requests.next_id() == "R-1001"
+        assert work.requests.next_ids(2) == ("R-1002", "R-1003")
+    with store.write() as work:
+        assert work.requests.next_id() == "R-1004"
+
+
+def test_what_is_added_is_read_back(store: Store) -> None:
+    full = request(
+        "R-1001",
+        state=S.STOPPING,
+        attempt=2,
+        admission=admission("R-1001"),
+        started=later(61),
+        lease_ends=later(9000),
+        ending=S.RELEASED,
+        ended_by="U1",
+        run_for=12.5,
+        starving_since=later(30),
+        channel="C1",
+        thread_ts="1700000000.000100",
+    )
+    with store.write() as work:
+        work.requests.add(full)
+    with store.read() as view:
+        assert view.requests.get("R-1001") == full
+        assert view.requests.get("R-1002") is None
+
+
+def test_a_move_changes_the_state_and_writes_a_line(store: Store) -> None:
+    (one,) = _fill(store, 1)
+    with store.write() as work:
+        moved = work.requests.move(
+            one,
+            S.ADMITTED,
+            at=later(60),
+            actor="engine",
+            reason="admitted",
+            details={"gpus": 16},
+            attempt=1,
+            admission=admission(one),
+        )
+    expected = request(
+        one, state=S.ADMITTED, attempt=1, admission=admission(one), changed=later(60)
+    )
+    assert moved == expected
+    with store.read() as view:
+        assert view.requests.get(one) == expected
+        assert view.transitions.of(one) == (
+            Transition(
+                request=one, before=None, after=S.WAITING, at=AT, actor="U1", reason="submitted"
+            ),
+            Transition(
+                request=one,
+                before=S.WAITING,
+                after=S.ADMITTED,
+                at=later(60),
+                actor="engine",
+                reason="admitted",
+                decision=f"{one}/1",
+                details={"gpus": 16},
+            ),
+        )
+
+
+def test_a_move_that_the_table_does_not_allow_changes_nothing(store: Store) -> None:
+    (one,) = _fill(store, 1)
+    with store.write() as work:
+        with pytest.raises(IllegalMove):
+            work.requests.move(one, S.RUNNING, at=later(1), actor="x", reason="y", started=later(1))
+        with pytest.raises(UnknownRequest):
+            work.requests.move("R-77", S.ADMITTED, at=later(1), actor="x", reason="y")
+    with store.read() as view:
+        assert view.requests.get(one) == request(one)
+        assert len(view.transitions.of(one)) == 1
+
+
+def test_an_amendment_keeps_the_state_and_its_time(store: Store) -> None:
+    (one,) = _fill(store, 1)
+    other = dataclasses.replace(request(one, queue="spot").workload, priority=900)
+    with store.write() as work:
+        work.requests.amend(one, thread_ts="1.2", starving_since=later(5), workload=other)
+    with store.read() as view:
+        expected = request(one, thread_ts="1.2", starving_since=later(5), workload=other)
+        assert view.requests.find(queue="spot") == (expected,)
+
+
+def test_an_unknown_change_is_refused_before_anything_changes(store: Store) -> None:
+    (one,) = _fill(store, 1)
+    with store.write() as work:
+        with pytest.raises(TypeError, match="state"):
+            work.requests.amend(one, thread_ts="1.2", state=S.FINISHED)  # type: ignore[call-arg]  # the point
+        assert work.requests.get(one) == request(one)
+
+
+def test_finding_by_state_owner_team_and_queue(store: Store) -> None:
+    first = _fill(store, 2, owner="U1", team="nlp", queue="a")
+    second = _fill(store, 2, owner="U2", team="vision", queue="b")
+    with store.write() as work:
+        work.requests.move(first[0], S.CANCELLED, at=later(1), actor="U1", reason="asked")
+        find = work.requests.find
+        assert [r.id for r in find(owner="U2")] == list(second)
+        assert [r.id for r in find(team="nlp", states={S.WAITING})] == [first[1]]
+        assert [r.id for r in find(queue="a")] == list(first)
+        assert [r.id for r in find(states=())] == []
+        assert work.requests.tally()[S.WAITING] == 3
+        assert work.requests.tally()[S.CANCELLED] == 1
+        assert work.requests.tally()[S.RUNNING] == 0
+
+
+def test_pages_run_by_number_not_by_spelling(store: Store) -> None:
+    ids = ["R-998", "R-9999", "R-10000", "R-10001"]
+    with store.write() as work:
+        work.requests.add_all(request(i) for i in ids)
+        find = work.requests.find
+        assert [r.id for r in find()] == ids
+        assert [r.id for r in find(after="R-998", limit=2)] == ids[1:3]
+        assert [r.id for r in find(after="R-10000", newest_first=True)] == ["R-9999", "R-998"]
+
+
+def test_by_ids_keeps_the_order_asked_for_and_skips_what_is_unknown(store: Store) -> None:
+    ids = _fill(store, 1200)
+    with store.read() as view:
+        found = view.requests.by_ids([*reversed(ids), "R-1"])
+    assert list(found) == list(reversed(ids))
+    assert found[ids[3]] == request(ids[3])
