@@ -1,0 +1,154 @@
+"""What a replay is judged by, and the arithmetic behind it.
+
+- Utilisation and fragmentation are time means from the first submission to the last end,
+  over the GPUs of the nodes that were ready: GPUs held, and GPUs stranded.
+- A wait is the time from a job's submission to its first admission; jobs that never started
+  have none. Percentiles are interpolated linearly between the two nearest waits.
+- GPU-hours lost are what preempted gangs had run since their last start, times their GPUs
+  (nothing is taken to be saved by checkpoints).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from scheduler.model import Seconds
+from scheduler.simulation.cluster import Figures
+
+GANG_CLASSES: tuple[tuple[str, int, float], ...] = (
+    ("1", 0, 1),
+    ("2-7", 2, 7),
+    ("8", 8, 8),
+    ("9-64", 9, 64),
+    ("65+", 65, float("inf")),
+)
+"""Name, least and most GPUs of each class of gangs, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Percentiles of waits in seconds; None where nobody started."""
+
+    p50: Seconds | None
+    p95: Seconds | None
+    p99: Seconds | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The outcome of a replay. `waits` has `all` and each of `GANG_CLASSES`, in order."""
+
+    jobs: int
+    admitted: int
+    finished: int
+    never_fit: int
+    utilisation: float
+    fragmentation: float
+    waits: Mapping[str, Waits]
+    preemptions: int
+    gpu_hours_lost: float
+    partial_gangs: int
+    over_commitments: int
+    decisions: int
+    lasted: Seconds
+
+    def as_json(self, *, wall_s: float, peak_rss_mb: float) -> dict[str, object]:
+        """The report with the documented keys; the caller has measured time and memory."""
+        return {
+            "jobs": self.jobs,
+            "admitted": self.admitted,
+            "finished": self.finished,
+            "never_fit": self.never_fit,
+            "utilisation": round(self.utilisation, 4),
+            "fragmentation": round(self.fragmentation, 4),
+            "wait_s": {
+                name: {"p50": _cut(w.p50), "p95": _cut(w.p95), "p99": _cut(w.p99), "n": w.n}
+                for name, w in self.waits.items()
+            },
+            "preemptions": self.preemptions,
+            "gpu_hours_lost": round(self.gpu_hours_lost, 1),
+            "partial_gangs": self.partial_gangs,
+            "wall_s": round(wall_s, 3),
+            "decisions_per_s": round(self.decisions / wall_s, 1) if wall_s > 0 else 0.0,
+            "peak_rss_mb": round(peak_rss_mb, 1),
+        }
+
+
+@dataclass(slots=True)
+class Tally:
+    """Running sums of a replay; `report` turns them into figures."""
+
+    jobs: int = 0
+    admitted: int = 0
+    finished: int = 0
+    never_fit: int = 0
+    preemptions: int = 0
+    decisions: int = 0
+    gpu_seconds_lost: float = 0.0
+    began: Seconds | None = None
+    passed: Seconds | None = None
+    gpu_seconds: float = 0.0
+    used_seconds: float = 0.0
+    stranded_seconds: float = 0.0
+    waits: dict[str, list[float]] = field(
+        default_factory=lambda: {name: [] for name, _, _ in GANG_CLASSES}
+    )
+
+    def pass_time(self, figures: Figures, to: Seconds) -> None:
+        """The cluster stood as in `figures` from the last call until `to`."""
+        if self.passed is None:
+            self.began = self.passed = to
+            return
+        held = to - self.passed
+        self.gpu_seconds += figures.gpus * held
+        self.used_seconds += figures.used * held
+        self.stranded_seconds += figures.stranded * held
+        self.passed = to
+
+    def wait(self, gpus: int, seconds: Seconds) -> None:
+        """A gang of `gpus` started for the first time after waiting for `seconds`."""
+        self.admitted += 1
+        self.waits[gang_class(gpus)].append(seconds)
+
+    def report(self, *, partial_gangs: int, over_commitments: int) -> Report:
+        """The figures so far."""
+        everyone = [wait for waits in self.waits.values() for wait in waits]
+        whole = self.gpu_seconds or 1.0
+        return Report(
+            jobs=self.jobs,
+            admitted=self.admitted,
+            finished=self.finished,
+            never_fit=self.never_fit,
+            utilisation=self.used_seconds / whole,
+            fragmentation=self.stranded_seconds / whole,
+            waits={
+                "all": _waits(everyone),
+                **{name: _waits(waits) for name, waits in self.waits.items()},
+            },
+            preemptions=self.preemptions,
+            gpu_hours_lost=self.gpu_seconds_lost / 3600.0,
+            partial_gangs=partial_gangs,
+            over_commitments=over_commitments,
+            decisions=self.decisions,
+            lasted=0.0 if self.passed is None or self.began is None else self.passed - self.began,
+        )
+
+
+def gang_class(gpus: int) -> str:
+    """The name of the class of gangs that `gpus` falls into."""
+    return next(name for name, _, most in GANG_CLASSES if gpus <= most)
+
+
+def _waits(seconds: list[float]) -> Waits:
+    if not seconds:
+        return Waits(None, None, None, 0)
+    p50, p95, p99 = np.percentile(seconds, (50, 95, 99))
+    return Waits(float(p50), float(p95), float(p99), len(seconds))
+
+
+def _cut(seconds: Seconds | None) -> Seconds | None:
+    return None if seconds is None else round(seconds, 1)

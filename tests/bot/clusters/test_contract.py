@@ -1,0 +1,213 @@
+"""What the control loop relies on, whichever cluster it drives."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import pytest
+
+from bot.clusters.base import (
+    Cluster,
+    ClusterUnreachable,
+    EndKind,
+    Gone,
+    NodeSeen,
+    PodsState,
+    Start,
+    Started,
+    Stop,
+)
+from scheduler.model import (
+    GPU,
+    Admission,
+    FlavorName,
+    NodeName,
+    PodSet,
+    PodSetAssignment,
+    QueueName,
+    Seconds,
+    TeamName,
+    Workload,
+    WorkloadId,
+)
+
+LONG = 10_000.0
+GRACE = 30.0
+
+
+class Rig(Protocol):
+    """As in conftest.py: a cluster of four nodes of 8 GPUs, `n1` … `n4`."""
+
+    @property
+    def cluster(self) -> Cluster: ...
+
+    @property
+    def now(self) -> Seconds: ...
+
+    def wait(self, seconds: Seconds) -> None: ...
+
+    def lose_node(self, name: str) -> None: ...
+
+    def cut_off(self, *, unreachable: bool) -> None: ...
+
+
+def start(
+    name: str, decision: str, *places: tuple[str, int], run_for: Seconds | None = LONG
+) -> Start:
+    """Start a gang of whole-node pods on `places` (node, pods)."""
+    count = sum(pods for _, pods in places)
+    workload = Workload(
+        id=WorkloadId(name),
+        team=TeamName("nlp"),
+        owner="U1",
+        queue=QueueName("nlp"),
+        created=0.0,
+        pod_sets=(PodSet(count=count, requests={GPU: 8}),),
+    )
+    assignment = PodSetAssignment(
+        name="main",
+        count=count,
+        flavors={GPU: FlavorName("h100")},
+        nodes=tuple((NodeName(node), pods) for node, pods in places),
+    )
+    admission = Admission(
+        workload=workload.id, queue=workload.queue, assignments=(assignment,), at=0.0
+    )
+    return Start(workload=workload, admission=admission, decision=decision, run_for=run_for)
+
+
+def stop(name: str, decision: str) -> Stop:
+    return Stop(workload=WorkloadId(name), decision=decision, grace=GRACE)
+
+
+def holding(rig: Rig) -> list[tuple[str, str]]:
+    return [(o.workload, o.decision) for o in rig.cluster.observe(rig.now).workloads]
+
+
+def ends(rig: Rig) -> list[tuple[str, str, EndKind]]:
+    return [
+        (event.workload, event.decision, event.kind)
+        for event in rig.cluster.poll(rig.now)
+        if isinstance(event, Gone)
+    ]
+
+
+def test_observe_lists_nodes_by_name_and_gangs_by_id(rig: Rig) -> None:
+    rig.cluster.apply(start("R-2", "d2", ("n2", 1)), rig.now)
+    rig.cluster.apply(start("R-1", "d1", ("n1", 1), ("n3", 1)), rig.now)
+    observation = rig.cluster.observe(rig.now)
+    assert [node.name for node in observation.nodes] == ["n1", "n2", "n3", "n4"]
+    assert [seen.workload for seen in observation.workloads] == ["R-1", "R-2"]
+    assert observation.workloads[0].admission.assignments[0].nodes == (("n1", 1), ("n3", 1))
+
+
+def test_a_gang_starts_runs_and_finishes(rig: Rig) -> None:
+    rig.cluster.apply(start("R-1", "d1", ("n1", 1), run_for=100.0), rig.now)
+    assert rig.cluster.observe(rig.now).workloads[0].state is PodsState.STARTING
+    rig.wait(60.0)
+    (event,) = rig.cluster.poll(rig.now)
+    assert isinstance(event, Started)
+    assert (event.workload, event.decision) == ("R-1", "d1")
+    assert rig.cluster.observe(rig.now).workloads[0].state is PodsState.RUNNING
+    rig.wait(100.0)
+    assert ends(rig) == [("R-1", "d1", EndKind.FINISHED)]
+    assert holding(rig) == []
+
+
+def test_the_same_start_twice_runs_once(rig: Rig) -> None:
+    for _ in range(2):
+        rig.cluster.apply(start("R-1", "d1", ("n1", 1), run_for=50.0), rig.now)
+    assert holding(rig) == [("R-1", "d1")]
+    rig.wait(100.0)
+    assert ends(rig) == [("R-1", "d1", EndKind.FINISHED)]
+
+
+def test_a_start_that_is_over_tells_its_end_again_and_does_not_run(rig: Rig) -> None:
+    rig.cluster.apply(start("R-1", "d1", ("n1", 1), run_for=50.0), rig.now)
+    rig.wait(100.0)
+    assert holding(rig) == []
+    rig.cluster.apply(start("R-1", "d1", ("n1", 1), run_for=50.0), rig.now)
+    assert holding(rig) == []
+    rig.cluster.apply(start("R-1", "d1", ("n1", 1), run_for=50.0), rig.now)
+    assert ends(rig) == [("R-1", "d1", EndKind.FINISHED)]
+
+
+def test_a_stop_takes_every_pod_within_its_grace(rig: Rig) -> None:
+    rig.cluster.apply(start("R-1", "d1", ("n1", 1), ("n2", 1)), rig.now)
+    rig.wait(60.0)
+    rig.cluster.poll(rig.now)
+    rig.cluster.apply(stop("R-1", "d1"), rig.now)
+    assert rig.cluster.observe(rig.now).workloads[0].state is PodsState.STOPPING
+    rig.wait(GRACE)
+    assert ends(rig) == [("R-1", "d1", EndKind.STOPPED)]
+    assert holding(rig) == []
+
+
+def test_the_same_stop_twice_ends_once(rig: Rig) -> None:
+    rig.cluster.apply(start("R-1", "d1", ("n1", 1)), rig.now)
+    rig.cluster.apply(stop("R-1", "d1"), rig.now)
+    rig.wait(GRACE / 2)
+    rig.cluster.apply(stop("R-1", "d1"), rig.now)
+    rig.wait(GRACE / 2)
+    assert ends(rig) == [("R-1", "d1", EndKind.STOPPED)]
+
+
+def test_a_stop_of_an_earlier_attempt_leaves_the_present_one_alone(rig: Rig) -> None:
+    rig.cluster.apply(start("R-1", "d1", ("n1", 1)), rig.now)
+    rig.cluster.apply(stop("R-1", "d1"), rig.now)
+    rig.wait(GRACE)
+    rig.cluster.poll(rig.now)
+    rig.cluster.apply(start("R-1", "d2", ("n2", 1)), rig.now)
+    rig.cluster.apply(stop("R-1", "d1"), rig.now)
+    rig.wait(GRACE)
+    assert holding(rig) == [("R-1", "d2")]
+
+
+def test_a_stop_that_overtakes_its_start_keeps_it_from_coming(rig: Rig) -> None:
+    rig.cluster.apply(stop("R-1", "d1"), rig.now)
+    assert ends(rig) == [("R-1", "d1", EndKind.STOPPED)]
+    rig.cluster.apply(start("R-1", "d1", ("n1", 1)), rig.now)
+    assert holding(rig) == []
+
+
+def test_a_gang_is_lost_whole_with_one_of_its_nodes(rig: Rig) -> None:
+    rig.cluster.apply(start("R-1", "d1", ("n1", 1), ("n2", 1)), rig.now)
+    rig.cluster.apply(start("R-2", "d2", ("n3", 1)), rig.now)
+    rig.wait(60.0)
+    rig.cluster.poll(rig.now)
+    rig.lose_node("n2")
+    rig.wait(1.0)
+    events = rig.cluster.poll(rig.now)
+    lost = [event for event in events if isinstance(event, Gone)]
+    assert [(gone.workload, gone.kind) for gone in lost] == [("R-1", EndKind.LOST)]
+    seen = [event.node for event in events if isinstance(event, NodeSeen)]
+    assert [(node.name, node.ready) for node in seen] == [("n2", False)]
+    assert holding(rig) == [("R-2", "d2")]
+
+
+def test_a_start_on_a_node_that_has_gone_is_lost(rig: Rig) -> None:
+    rig.lose_node("n2")
+    rig.cluster.apply(start("R-1", "d1", ("n1", 1), ("n2", 1)), rig.now)
+    assert ends(rig) == [("R-1", "d1", EndKind.LOST)]
+
+
+def test_poll_tells_each_thing_once(rig: Rig) -> None:
+    rig.cluster.apply(start("R-1", "d1", ("n1", 1), run_for=10.0), rig.now)
+    rig.wait(100.0)
+    assert len(rig.cluster.poll(rig.now)) == 2
+    assert rig.cluster.poll(rig.now) == ()
+
+
+def test_an_unreachable_cluster_refuses_everything_and_goes_on(rig: Rig) -> None:
+    rig.cluster.apply(start("R-1", "d1", ("n1", 1), run_for=50.0), rig.now)
+    rig.cut_off(unreachable=True)
+    with pytest.raises(ClusterUnreachable):
+        rig.cluster.observe(rig.now)
+    with pytest.raises(ClusterUnreachable):
+        rig.cluster.apply(start("R-2", "d2", ("n2", 1)), rig.now)
+    rig.wait(100.0)
+    with pytest.raises(ClusterUnreachable):
+        rig.cluster.poll(rig.now)
+    rig.cut_off(unreachable=False)
+    assert ends(rig) == [("R-1", "d1", EndKind.FINISHED)]
+    assert holding(rig) == []
