@@ -1,0 +1,90 @@
+"""How a local workspace is set up: tokens, time limits, commands and what the page offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from bot.workspace.rates import RateLimits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A slash command the app has registered."""
+
+    name: str
+    about: str
+    hint: str = ""
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortcut:
+    """A global shortcut the app has registered."""
+
+    callback_id: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """Something a newcomer can try with one click.
+
+    `{last}` in the command stands for the last request id the bot told this person;
+    while there is none, `fallback` is sent instead.
+    """
+
+    label: str
+    about: str
+    command: str
+    fallback: str = "/gpu mine"
+
+
+GPU_COMMAND = Command(
+    name="/gpu",
+    about="Ask for GPUs, or ask about them",
+    hint="16 h100 8h | status | queue | why R-1001 | mine | cancel R-1001 | help",
+    examples=(
+        "/gpu 1 h100 2h",
+        "/gpu 4x8 h100 for 8h",
+        "/gpu status",
+        "/gpu queue",
+        "/gpu mine",
+        "/gpu help",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Everything that can be chosen. The defaults are Slack's own, in seconds."""
+
+    bot_token: str = field(default="xoxb-local-gpubot", repr=False)
+    app_token: str = field(default="xapp-local-gpubot", repr=False)
+    limits: RateLimits = field(default_factory=RateLimits)
+    ack_timeout: float = 3.0
+    retry_delays: tuple[float, ...] = (0.0, 60.0, 300.0)
+    connection_lifetime: float | None = None
+    trigger_life: float = 3.0
+    response_life: float = 1800.0
+    response_uses: int = 5
+    commands: tuple[Command, ...] = (GPU_COMMAND,)
+    shortcuts: tuple[Shortcut, ...] = ()
+    suggestions: tuple[Suggestion, ...] = ()
+    clock: Callable[[], str] | None = None
+    scopes: tuple[str, ...] = (
+        "app_mentions:read",
+        "channels:history",
+        "channels:read",
+        "chat:write",
+        "commands",
+        "files:write",
+        "im:history",
+        "im:read",
+        "im:write",
+        "reactions:write",
+        "team:read",
+        "usergroups:read",
+        "users:read",
+        "users:read.email",
+    )
