@@ -65,7 +65,8 @@ class Packed(TypeDecorator[Any]):
     """A frozen dataclass as JSON text, exact both ways.
 
     A field that was added later reads as its default from older rows; a field that a later
-    version wrote is passed over. Numbers that JSON cannot say (infinity) raise ValueError.
+    version wrote is passed over. Numbers that JSON cannot say (infinity) and values of the
+    wrong type raise ValueError when they are written.
     """
 
     impl = Text
@@ -79,7 +80,7 @@ class Packed(TypeDecorator[Any]):
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         if value is None:
             return None
-        plain = self._adapter.dump_python(value, mode="json")
+        plain = self._adapter.dump_python(value, mode="json", warnings="error")
         return json.dumps(plain, allow_nan=False, separators=(",", ":"))
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:

@@ -43,6 +43,7 @@ class Outbox:
         place and any delay that Slack asked for; while a sender has it in hand, it is not
         given to another. Any other notice whose key is known is ignored.
         """
+        self._session.connection()  # raises when the transaction is over
         batch = self._cards if notice.audience is Audience.CARD else self._others
         batch.append(
             {

@@ -184,6 +184,10 @@ class Requests:
         _change(row, changes)
         return _record(row)
 
+    def forget(self) -> None:
+        """Let go of the rows: the transaction is over, and what they say may be too."""
+        self._seen.clear()
+
     def _known(self, request_id: str) -> RequestRow:
         row = self._row(request_id)
         if row is None:

@@ -15,21 +15,33 @@ from storage.errors import SchemaTooNew
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
+def known_revisions() -> frozenset[str]:
+    """Return the schemas that this version can open, each by the migration that makes it."""
+    return frozenset(script.revision for script in _scripts().walk_revisions())
+
+
 def migrate(writer: Engine) -> None:
     """Run the missing migrations in one transaction, one process at a time.
 
     Raises SchemaTooNew when the database knows a migration that this version does not.
     """
+    newest = _scripts().get_current_head() or "none"
+    with writer.begin() as connection:
+        found = MigrationContext.configure(connection).get_current_revision()
+        if found is not None and found not in known_revisions():
+            raise SchemaTooNew(found, newest)
+        if found != newest:
+            config = _config()
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+
+
+def _config() -> Config:
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
-    scripts = ScriptDirectory.from_config(config)
-    known = {script.revision for script in scripts.walk_revisions()}
-    newest = scripts.get_current_head()
-    with writer.begin() as connection:
-        found = MigrationContext.configure(connection).get_current_revision()
-        if found is not None and found not in known:
-            raise SchemaTooNew(found, newest or "none")
-        if found != newest:
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+    return config
+
+
+def _scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_config())

@@ -95,7 +95,11 @@ def _transaction(engine: Engine) -> Iterator[Work]:
         Session(engine, autobegin=False, expire_on_commit=False) as session,
         session.begin(),
     ):
-        yield Work(session)
+        work = Work(session)
+        try:
+            yield work
+        finally:
+            work.end()
 
 
 @contextmanager

@@ -39,3 +39,7 @@ class Work:
         self._session.flush()
         self.transitions.flush()
         self.outbox.flush()
+
+    def end(self) -> None:
+        """Let go of what was read; whatever is asked from now on raises."""
+        self.requests.forget()
