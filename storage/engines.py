@@ -22,15 +22,6 @@ from storage.errors import StoreMisconfigured
 BUSY_SECONDS = 30
 _EXAMPLES = "sqlite:///gpubot.db or postgresql://user:password@host/gpubot"
 _WRITER_LOCK = 0x67707562  # "gpub"; advisory locks are per database
-_SESSION = " ".join(
-    f"-c {setting}"
-    for setting in (
-        "timezone=UTC",
-        f"lock_timeout={BUSY_SECONDS}s",
-        # A frozen former leader must not hold the writer's lock for ever.
-        "idle_in_transaction_session_timeout=60s",
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +128,7 @@ def _open_postgres(url: URL) -> Engines:
         "connect_args": {
             "connect_timeout": 10,
             "application_name": "gpubot",
-            "options": _SESSION,
+            "options": _session_options(),
         },
     }
     writer = create_engine(url, isolation_level="READ COMMITTED", **options)
@@ -154,3 +145,13 @@ def _open_postgres(url: URL) -> Engines:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITER_LOCK})")
 
     return Engines(url, writer, reader)
+
+
+def _session_options() -> str:
+    settings = (
+        "timezone=UTC",
+        f"lock_timeout={round(BUSY_SECONDS * 1000)}",
+        # A frozen former leader must not hold the writer's lock for ever.
+        "idle_in_transaction_session_timeout=60000",
+    )
+    return " ".join(f"-c {setting}" for setting in settings)

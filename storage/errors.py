@@ -31,7 +31,7 @@ class SchemaTooNew(StoreError):
 
 
 class ReadOnly(StoreError):
-    """A reading transaction tried to write."""
+    """A reading transaction tried to write, or the database lies on read-only ground."""
 
 
 class StaleLeader(StoreError):

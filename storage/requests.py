@@ -90,7 +90,10 @@ class Requests:
         return None if row is None else _record(row)
 
     def by_ids(self, ids: Collection[str]) -> dict[str, Request]:
-        """Return those of the requests that are stored, by id, in the order asked for."""
+        """Return those of the requests that are stored, by id, in the order asked for.
+
+        Before many moves, this spares a query for each.
+        """
         self._load(ids)
         return {i: _record(self._seen[i]) for i in ids if i in self._seen}
 

@@ -12,11 +12,12 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlmodel import Session
 
 from storage.engines import BUSY_SECONDS, Engines, open_engines, read_url
-from storage.errors import ReadOnly, StoreError, StoreUnavailable
+from storage.errors import ReadOnly, StoreError, StoreMisconfigured, StoreUnavailable
 from storage.schema import migrate
 from storage.work import Work
 
-_PG_READ_ONLY = "25006"  # the SQLSTATE read_only_sql_transaction
+_READ_ONLY = ("SQLITE_READONLY", "25006")
+_DAMAGED = ("SQLITE_NOTADB", "SQLITE_CORRUPT", "XX001", "XX002")
 
 
 class Store:
@@ -95,6 +96,7 @@ def _transaction(engine: Engine) -> Iterator[Work]:
         Session(engine, autobegin=False, expire_on_commit=False) as session,
         session.begin(),
     ):
+        session.connection()  # begins now: a writer has its lock before it reads anything
         work = Work(session)
         try:
             yield work
@@ -122,11 +124,13 @@ def _told_plainly() -> Iterator[None]:
 
 
 def _plain(error: DBAPIError) -> StoreError | None:
+    """Say in our words what the driver reported, by SQLite's or PostgreSQL's code for it."""
     cause = error.orig
-    if getattr(cause, "sqlite_errorname", "").startswith("SQLITE_READONLY"):
-        return ReadOnly("a reading transaction cannot write")
-    if getattr(cause, "sqlstate", None) == _PG_READ_ONLY:
-        return ReadOnly("a reading transaction cannot write")
+    code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
+    if code.startswith(_READ_ONLY):
+        return ReadOnly(f"nothing can be written here: {cause}")
+    if code.startswith(_DAMAGED):
+        return StoreMisconfigured(f"{cause}: restore a backup, or name another file")
     if error.connection_invalidated or isinstance(error, (OperationalError, InterfaceError)):
-        return StoreUnavailable(f"the database does not answer: {str(cause).strip()}")
+        return StoreUnavailable(f"the database is not available: {str(cause).strip()}")
     return None

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine, event
 
 from storage.errors import UnknownRequest
 from storage.records import Transition
@@ -150,3 +151,24 @@ def test_by_ids_keeps_the_order_asked_for_and_skips_what_is_unknown(store: Store
         found = view.requests.by_ids([*reversed(ids), "R-1"])
     assert list(found) == list(reversed(ids))
     assert found[ids[3]] == request(ids[3])
+
+
+def test_many_moves_are_few_statements(store: Store) -> None:
+    ids = _fill(store, 500)
+    statements: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_more: object) -> None:
+        statements.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        with store.write() as work:
+            work.requests.by_ids(ids)
+            for one in ids:
+                work.requests.move(one, S.ADMITTED, at=later(1), actor="x", reason="y", attempt=1)
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    assert len(statements) <= 5, statements
+    with store.read() as view:
+        assert view.requests.tally()[S.ADMITTED] == 500
+        assert len(view.transitions.of(ids[-1])) == 2
