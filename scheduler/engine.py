@@ -1,0 +1,265 @@
+"""The only door: events in, decisions out.
+
+`apply` takes one event, `cycle` decides; nothing else changes the engine. Everything else
+reads. The same events in the same order give the same decisions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from scheduler import checks, explain, figures, passes, starvation
+from scheduler.events import (
+    Event,
+    Evicted,
+    Finished,
+    NodeObserved,
+    NodeRemoved,
+    QueuePaused,
+    QueueResumed,
+    Restored,
+    Submitted,
+    UsageRestored,
+    Withdrawn,
+)
+from scheduler.figures import ClusterFigures
+from scheduler.layout import Layout
+from scheduler.model import (
+    Admission,
+    Decisions,
+    Explanation,
+    Preemption,
+    QueueName,
+    Refusal,
+    Seconds,
+    Starvation,
+    Usage,
+    Workload,
+    WorkloadId,
+)
+from scheduler.state import Claim, EngineError, Running, State, running_of
+
+PASSES_AT_MOST = 1_000_000
+"""A brake: a cycle that does not come to rest is a bug and must not hang the bot."""
+
+
+class Engine:
+    """See the module. Built from a compiled policy; it starts with no nodes and no work."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._state = State(layout)
+
+    @property
+    def layout(self) -> Layout:
+        """The policy it works by."""
+        return self._state.layout
+
+    def apply(self, event: Event) -> None:
+        """Learn what happened. Raises EngineError, changing nothing, on a contradiction."""
+        match event:
+            case Submitted():
+                self._submit(event.workload)
+            case Restored():
+                self._restore(event)
+            case Withdrawn():
+                self._withdraw(event.workload)
+            case Finished():
+                self._end(event.workload, event.at)
+            case Evicted():
+                self._evict(event)
+            case NodeObserved():
+                self._state.nodes.observe(event.node)
+            case NodeRemoved():
+                self._state.nodes.remove(event.node)
+            case QueuePaused() | QueueResumed():
+                self._pause(event.queue, paused=isinstance(event, QueuePaused))
+            case UsageRestored():
+                self._state.ledger.restore(event.usage)
+            case _:
+                assert_never(event)
+
+    def cycle(self, now: Seconds) -> Decisions:
+        """Decide until nothing more can be without somebody leaving first."""
+        state = self._state
+        self._settle()
+        if state.ledger.rules is not None and state.ledger.rules.exact and state.ledger.due(now):
+            state.ledger.sample(now)
+        if not state.dirty and not state.claims:
+            return Decisions()
+        admissions = passes.start_claims(state, now)
+        preemptions: list[Preemption] = []
+        for _ in range(PASSES_AT_MOST):
+            if not state.dirty:
+                return Decisions(admissions=tuple(admissions), preemptions=tuple(preemptions))
+            outcomes = passes.run_pass(state, now)
+            admissions += outcomes.admissions
+            preemptions += outcomes.preemptions
+        raise EngineError(f"the cycle at {now} does not come to rest")
+
+    def step(self, now: Seconds) -> Decisions:
+        """One pass only, for playing cases cycle by cycle."""
+        self._settle()
+        admissions = passes.start_claims(self._state, now)
+        outcomes = passes.run_pass(self._state, now)
+        return Decisions(
+            admissions=tuple(admissions + outcomes.admissions),
+            preemptions=tuple(outcomes.preemptions),
+        )
+
+    # -- reading ---------------------------------------------------------------------
+
+    def check(self, workload: Workload) -> Refusal | None:
+        """Whether it could ever start on this cluster under this policy; the limit if not."""
+        self._settle()
+        return checks.check(self._state, workload)
+
+    def explain(self, workload: WorkloadId, now: Seconds) -> Explanation:
+        """Why it waits, as of the last event. Raises EngineError if it does not wait."""
+        self._settle()
+        return explain.explain(self._state, workload, now)
+
+    def starving(self, now: Seconds) -> tuple[Starvation, ...]:
+        """Who waits beyond the target of his priority class: longest first, then by id."""
+        self._settle()
+        return starvation.starving(self._state, now)
+
+    def pending(self, queue: QueueName | None = None) -> tuple[Workload, ...]:
+        """Who waits, in the engine's own order, queue by queue; those with a claim first."""
+        return tuple(
+            self._workload_of(found)
+            for number, one in enumerate(self._state.layout.queues)
+            if queue in (None, one.name)
+            for found in explain.order(self._state, number)
+        )
+
+    def running(self) -> tuple[tuple[Workload, Admission], ...]:
+        """Who holds capacity, by id, those who were told to stop included."""
+        return tuple(
+            (running.workload, running.admission)
+            for _, running in sorted(self._state.running.items())
+        )
+
+    def leaving(self) -> tuple[WorkloadId, ...]:
+        """Who was told to stop and still holds capacity, by id."""
+        return tuple(sorted(self._state.leaving))
+
+    def usage(self, now: Seconds) -> tuple[Usage, ...]:
+        """Decayed chip-hours per team as of `now`, by team name."""
+        if self._state.ledger.rules is None:
+            return ()
+        return self._state.ledger.report(now)
+
+    def sample_usage(self, now: Seconds) -> tuple[Usage, ...]:
+        """Bring everybody's usage up to `now` and report it. Changes who comes first."""
+        return self._state.ledger.sample(now)
+
+    def figures(self) -> ClusterFigures:
+        """The cluster in numbers."""
+        self._settle()
+        return figures.figures(self._state)
+
+    def workload(self, workload: WorkloadId) -> Workload | None:
+        """The workload of that id, running or waiting."""
+        state = self._state
+        if (running := state.running.get(workload)) is not None:
+            return running.workload
+        if workload in state.waiting or workload in state.claims:
+            return self._workload_of(workload)
+        return None
+
+    # -- events ----------------------------------------------------------------------
+
+    def _workload_of(self, workload: WorkloadId) -> Workload:
+        claim = self._state.claims.get(workload)
+        waiting = self._state.waiting[workload] if claim is None else claim.waiting
+        return waiting.workload
+
+    def _admit_new(self, workload: Workload) -> None:
+        if self.workload(workload.id) is not None:
+            raise EngineError(f"{workload.id} is already known")
+        for name in (workload.queue, *workload.overflow):
+            if name not in self._state.tree.queue_index:
+                raise EngineError(f"{workload.id} names no queue of the policy: {name}")
+
+    def _submit(self, workload: Workload) -> None:
+        self._admit_new(workload)
+        self._state.wait(workload)
+
+    def _restore(self, event: Restored) -> None:
+        state, workload, admission = self._state, event.workload, event.admission
+        self._admit_new(workload)
+        number = state.tree.queue_index.get(admission.queue)
+        if number is None:
+            raise EngineError(f"{workload.id} runs in a queue that the policy lacks")
+        if len(admission.assignments) != len(workload.pod_sets):
+            raise EngineError(f"{workload.id} was granted other pod sets than it has")
+        for assignment in admission.assignments:
+            for name, _ in assignment.nodes:
+                state.nodes.need(name)
+        charge = state.charge_of(number, workload, admission.assignments)
+        state.settle_nodes()
+        running = running_of(workload, admission, charge)
+        state.start(running)
+        state.ledger.hold(workload.team, charge.amounts, admission.at)
+        if event.leaving:
+            state.tell_to_stop(running, None)
+
+    def _withdraw(self, workload: WorkloadId) -> None:
+        state = self._state
+        if (claim := state.claims.get(workload)) is not None:
+            self._revoke(claim)
+            state.release(state.realm[claim.queue])
+        elif (waiting := state.waiting.get(workload)) is not None:
+            state.leave(waiting)
+            for number, _ in waiting.shapes:
+                state.dirty.add(state.realm[number])
+        else:
+            raise EngineError(f"{workload} does not wait")
+
+    def _running(self, workload: WorkloadId) -> Running:
+        running = self._state.running.get(workload)
+        if running is None:
+            raise EngineError(f"{workload} does not run")
+        return running
+
+    def _end(self, workload: WorkloadId, at: Seconds) -> Running:
+        running = self._running(workload)
+        self._state.settle_nodes()
+        self._state.end(running)
+        self._state.ledger.let_go(running.workload.team, running.charge.amounts, at)
+        self._state.release(self._state.realm[running.charge.queue])
+        return running
+
+    def _evict(self, event: Evicted) -> None:
+        workload = self._end(event.workload, event.at).workload
+        self._state.wait(_later(workload, event.at) if event.own_failure else workload)
+
+    def _pause(self, queue: QueueName, *, paused: bool) -> None:
+        number = self._state.tree.queue_index.get(queue)
+        if number is None:
+            raise EngineError(f"no queue is called {queue}")
+        self._state.queues[number].paused = paused
+        self._state.dirty.add(self._state.realm[number])
+
+    def _revoke(self, claim: Claim) -> None:
+        del self._state.claims[claim.waiting.workload.id]
+        self._state.future.discharge(claim.charge)
+        self._state.join()
+
+    def _settle(self) -> None:
+        """Let what was learnt of nodes count; claims that lost their nodes start over."""
+        state = self._state
+        if not state.nodes.changed:
+            return
+        state.settle_nodes()
+        for claim in list(state.claims.values()):
+            if not state.future.space.stands(claim.charge.places):
+                self._revoke(claim)
+                state.wait(claim.waiting.workload)
+        state.release_all()
+
+
+def _later(workload: Workload, at: Seconds) -> Workload:
+    """The same workload at the back of its queue."""
+    return replace(workload, created=max(workload.created, at))

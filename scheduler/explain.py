@@ -1,0 +1,194 @@
+"""Why a workload waits: one dominant reason, its numbers, and who holds what it needs.
+
+Figures by reason (keys of `Verdict.figures`):
+paused: queue · exceeds-limit: limit, where, asked, most · no-flavor: queue ·
+quota: where, flavor, resource, asked, available, limit, used ·
+topology: flavor, pods, per_pod, free, largest, nodes, room ·
+waiting-for-targets: targets, gpus · behind: position, first.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+
+from scheduler.checks import check
+from scheduler.model import (
+    Explanation,
+    Figure,
+    Holder,
+    LimitKind,
+    Seconds,
+    Verdict,
+    WaitReason,
+    WorkloadId,
+)
+from scheduler.nomination import Nomination, Outcome, nominate
+from scheduler.pending import order_key
+from scheduler.state import Claim, EngineError, Running, State, Waiting
+from scheduler.topology import shortfall
+
+AHEAD_AT_MOST = 10
+HOLDERS_AT_MOST = 5
+
+
+def order(state: State, number: int) -> list[WorkloadId]:
+    """Who has this queue as home and waits, in order; those with a claim come first."""
+    name = state.layout.queues[number].name
+    claimed = sorted(
+        (
+            claim.waiting.workload
+            for claim in state.claims.values()
+            if claim.waiting.workload.queue == name
+        ),
+        key=order_key,
+    )
+    return [w.id for w in claimed] + list(state.queues[number].keys(state.ledger.score))
+
+
+def explain(
+    state: State, workload: WorkloadId, now: Seconds, line: list[WorkloadId] | None = None
+) -> Explanation:
+    """All that can be said at this moment. Raises EngineError if it does not wait.
+
+    `line` is the order of its home queue, if the caller has it at hand.
+    """
+    claim = state.claims.get(workload)
+    waiting = claim.waiting if claim is not None else state.waiting.get(workload)
+    if waiting is None:
+        raise EngineError(f"{workload} does not wait")
+    home = state.tree.queue_index[waiting.workload.queue]
+    line = order(state, home) if line is None else line
+    at = line.index(workload)
+    verdict, holders = _verdict(state, waiting, claim, line)
+    return Explanation(
+        workload=workload,
+        queue=waiting.workload.queue,
+        verdict=verdict,
+        position=at + 1,
+        ahead=tuple(line[:at][:AHEAD_AT_MOST]),
+        since=waiting.workload.created,
+        holders=_holders(holders, now),
+    )
+
+
+def _verdict(
+    state: State, waiting: Waiting, claim: Claim | None, line: list[WorkloadId]
+) -> tuple[Verdict, Iterable[Running]]:
+    workload = waiting.workload
+    home = state.tree.queue_index[workload.queue]
+    if state.queues[home].paused:
+        return Verdict(reason=WaitReason.PAUSED, figures={"queue": workload.queue}), ()
+    if claim is not None:
+        return _waits_for([state.running[t] for t in sorted(claim.targets)])
+    refusal = check(state, workload)
+    if refusal is not None:
+        figures: dict[str, Figure] = {
+            "limit": refusal.limit.value,
+            "where": refusal.where,
+            "asked": refusal.asked,
+            "most": refusal.most,
+        }
+        no_flavor = refusal.limit is LimitKind.NO_FLAVOR
+        reason = WaitReason.NO_FLAVOR if no_flavor else WaitReason.EXCEEDS_LIMIT
+        return Verdict(reason=reason, figures=figures), ()
+    nominations = [nominate(state, n, waiting, shape) for n, shape in waiting.shapes]
+    if any(n.outcome is Outcome.LATER for n in nominations):
+        return _waits_for([state.leaving[w] for w in sorted(state.leaving)])
+    if any(n.outcome in (Outcome.FIT, Outcome.PREEMPT) for n in nominations):
+        at = line.index(workload.id)
+        if at == 0:
+            return Verdict(reason=WaitReason.NOT_EVALUATED), ()
+        ahead: dict[str, Figure] = {"position": at + 1, "first": line[0]}
+        return Verdict(reason=WaitReason.BEHIND, figures=ahead), ()
+    return _shortage(state, nominations[0])
+
+
+def _waits_for(leaving: list[Running]) -> tuple[Verdict, Iterable[Running]]:
+    figures: dict[str, Figure] = {
+        "targets": len(leaving),
+        "gpus": sum(running.workload.gpus for running in leaving),
+    }
+    verdict = Verdict(reason=WaitReason.WAITING_FOR_TARGETS, figures=figures)
+    return verdict, leaving
+
+
+def _shortage(state: State, nomination: Nomination) -> tuple[Verdict, Iterable[Running]]:
+    """What is short in the home queue, at the flavor where least is missing."""
+    if nomination.reason is WaitReason.TOPOLOGY:
+        return _topology(state, nomination)
+    tree, usage = state.tree, state.future.usage
+    workload = nomination.waiting.workload
+    choices = state.menu(nomination.queue, nomination.shape.key, workload)
+    missing, column, asked = min(
+        (amount - tree.available(usage, nomination.queue, column), column, amount)
+        for groups in choices.groups
+        for options in groups
+        for option in options
+        for column, amount in option.amounts
+    )
+    if missing <= 0:
+        return _topology(state, nomination)
+    node = tree.binding(usage, nomination.queue, column)
+    flavor, resource = tree.pairs[column]
+    figures: dict[str, Figure] = {
+        "where": tree.names[node],
+        "flavor": flavor,
+        "resource": resource,
+        "asked": asked,
+        "available": max(0, asked - missing),
+        "limit": tree.subtree[node * tree.width + column],
+        "used": usage[node * tree.width + column],
+    }
+    under = {q for q in range(tree.queues) if q == node or node in tree.path[q]}
+    holders = (r for r in state.running.values() if r.charge.queue in under and column in r.columns)
+    return Verdict(reason=WaitReason.QUOTA, figures=figures), holders
+
+
+def _topology(state: State, nomination: Nomination) -> tuple[Verdict, Iterable[Running]]:
+    """The pod set with the least room, at the flavor where it has most."""
+    workload = nomination.waiting.workload
+    choices = state.menu(nomination.queue, nomination.shape.key, workload)
+    spaces = [book.space for book in state.books]
+    rows = []
+    for pods, groups in zip(workload.pod_sets, choices.groups, strict=True):
+        shape = state.nodes.shape(pods)
+        for option in groups[0] if groups else ():
+            eligible = state.nodes.eligible(state.flavors[option.flavor], pods)
+            short = shortfall(spaces, eligible, shape)
+            rows.append((pods.count - short.pods, pods, shape[0][1], option, short))
+    _, pods, per_pod, option, short = min(rows, key=lambda row: (row[0], row[3].flavor))
+    figures: dict[str, Figure] = {
+        "flavor": option.flavor,
+        "pods": pods.count,
+        "per_pod": per_pod,
+        "free": short.free,
+        "largest": short.largest,
+        "nodes": short.nodes,
+        "room": short.pods,
+    }
+    columns = {column for column, _ in option.amounts}
+    holders = (r for r in state.running.values() if not columns.isdisjoint(r.columns))
+    return Verdict(reason=WaitReason.TOPOLOGY, figures=figures), holders
+
+
+def _holders(running: Iterable[Running], now: Seconds) -> tuple[Holder, ...]:
+    """The largest first, by id among equals. A lease that has run out ends now."""
+    largest = heapq.nsmallest(
+        HOLDERS_AT_MOST, running, key=lambda r: (-r.workload.gpus, r.workload.id)
+    )
+    return tuple(
+        Holder(
+            workload=r.workload.id,
+            team=r.workload.team,
+            queue=r.admission.queue,
+            gpus=r.workload.gpus,
+            ends=_end(r, now),
+        )
+        for r in largest
+    )
+
+
+def _end(running: Running, now: Seconds) -> Seconds | None:
+    lease = running.workload.duration
+    return None if lease is None else max(now, running.admission.at + lease)

@@ -1,0 +1,185 @@
+"""Who waits, in which order, and who need not be tried again yet.
+
+Order inside a queue:
+1. where the queue is ordered by usage: the team's usage, lower first;
+2. priority, higher first;
+3. creation time, older first;
+4. the workload id.
+
+What waits is kept by *shape* (equal priority, pods and requests): when one workload of a shape
+finds no room, none behind it of the same shape would, so the whole shape is parked, and
+newcomers of that shape with it, until capacity is released in the cohort tree.
+
+A workload with overflow queues also stands in those, and counts there while its shape is
+parked at home.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator
+
+from scheduler.layout import Order, Queue, Strategy
+from scheduler.model import FlavorName, TeamName, Workload, WorkloadId
+
+Key = tuple[int, float, WorkloadId]
+Score = Callable[[TeamName], float]
+PodsKey = tuple[object, ...]
+
+_EVERYONE = TeamName("")
+
+
+def order_key(workload: Workload) -> Key:
+    """Priority, higher first; creation, older first; id."""
+    return (-workload.priority, workload.created, workload.id)
+
+
+def shape_of(workload: Workload) -> PodsKey:
+    """What makes two workloads equal for admission: priority, pods, requests, constraints."""
+    return (
+        workload.priority,
+        tuple(
+            (
+                pods.name,
+                pods.count,
+                pods.min_count,
+                tuple(sorted(pods.requests.items())),
+                tuple(sorted(pods.node_selector.items())),
+                pods.tolerations,
+                pods.topology,
+            )
+            for pods in workload.pod_sets
+        ),
+    )
+
+
+class Shape:
+    """Workloads of one shape in one queue. `home` is the shape they have in their home queue."""
+
+    __slots__ = ("flavors", "home", "key", "parked")
+
+    def __init__(self, key: PodsKey, home: Shape | None, flavors: frozenset[FlavorName]) -> None:
+        self.key = key
+        self.home = home
+        self.flavors = flavors
+        self.parked = False
+
+    @property
+    def active(self) -> bool:
+        """Whether the next of this shape should be tried here."""
+        return not self.parked and (self.home is None or self.home.parked)
+
+
+class Line:
+    """One team's waiting workloads of one shape, in order."""
+
+    __slots__ = ("keys", "shape", "team")
+
+    def __init__(self, team: TeamName, shape: Shape) -> None:
+        self.team = team
+        self.shape = shape
+        self.keys: list[Key] = []
+
+
+class PendingQueue:
+    """The waiting side of one queue."""
+
+    def __init__(self, queue: Queue) -> None:
+        self.by_usage = queue.order is Order.USAGE
+        self.strict = queue.strategy is Strategy.STRICT
+        self.per_flavor = self.strict and queue.strict_per_flavor
+        self.paused = False
+        self.count = 0
+        self.at_home = 0
+        self.shapes: dict[tuple[PodsKey, int], Shape] = {}
+        self._lines: dict[TeamName, dict[Shape, Line]] = {}
+
+    def shape(self, key: PodsKey, home: Shape | None, flavors: frozenset[FlavorName]) -> Shape:
+        """The shape object of a key, made when first seen."""
+        shape = self.shapes.get((key, id(home) if home else 0))
+        if shape is None:
+            shape = self.shapes[key, id(home) if home else 0] = Shape(key, home, flavors)
+        return shape
+
+    def add(self, workload: Workload, shape: Shape) -> None:
+        """A workload joins."""
+        team = workload.team if self.by_usage else _EVERYONE
+        line = self._lines.setdefault(team, {}).setdefault(shape, Line(team, shape))
+        insort(line.keys, order_key(workload))
+        self.count += 1
+        self.at_home += shape.home is None
+
+    def remove(self, workload: Workload, shape: Shape) -> None:
+        """A workload leaves. It must have been added with the same shape."""
+        team = workload.team if self.by_usage else _EVERYONE
+        lines = self._lines[team]
+        keys = lines[shape].keys
+        key = order_key(workload)
+        at = bisect_left(keys, key)
+        assert keys[at] == key, f"{workload.id} is not where it was put"  # noqa: S101 - an own bug
+        del keys[at]
+        self.count -= 1
+        self.at_home -= shape.home is None
+        if not keys:
+            del lines[shape]
+            if not lines:
+                del self._lines[team]
+
+    def head(self, score: Score) -> tuple[Key, Shape] | None:
+        """The first workload that should be tried, or None while all are parked."""
+        if not self.count or self.paused:
+            return None
+        if self.per_flavor:
+            return self._head_per_flavor(score)
+        best: tuple[Key, Shape] | None = None
+        lowest = 0.0
+        for team, lines in self._lines.items():
+            mine = score(team) if self.by_usage else 0.0
+            if best is not None and mine > lowest:
+                continue
+            for shape, line in lines.items():
+                if not shape.active:
+                    continue
+                key = line.keys[0]
+                if best is None or (mine, key) < (lowest, best[0]):
+                    best, lowest = (key, shape), mine
+        return best
+
+    def _head_per_flavor(self, score: Score) -> tuple[Key, Shape] | None:
+        """A strict head that waits holds back those behind it that share a flavor with it."""
+        firsts = sorted(
+            (
+                (score(team) if self.by_usage else 0.0, line.keys[0], line.shape)
+                for team, lines in self._lines.items()
+                for line in lines.values()
+            ),
+            key=lambda first: first[:2],
+        )
+        held: set[FlavorName] = set()
+        for _, key, shape in firsts:
+            if not shape.active:
+                held |= shape.flavors
+            elif not held & shape.flavors:
+                return key, shape
+        return None
+
+    def release(self) -> bool:
+        """Everything parked is tried again. True if there was something."""
+        woken = False
+        for shape in self.shapes.values():
+            if shape.parked:
+                shape.parked = False
+                woken = True
+        return woken
+
+    def keys(self, score: Score) -> Iterator[WorkloadId]:
+        """All who have their home here, in order, parked or not."""
+        entries = [
+            (score(team) if self.by_usage else 0.0, key)
+            for team, lines in self._lines.items()
+            for line in lines.values()
+            if line.shape.home is None
+            for key in line.keys
+        ]
+        entries.sort()
+        return (key[2] for _, key in entries)

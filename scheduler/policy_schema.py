@@ -1,0 +1,254 @@
+"""The shape of a policy file: what an admin may write, field by field.
+
+Only shape and range are checked here; `scheduler.policy` checks that names mean something.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from scheduler.layout import AfterLease, Order, Size
+from scheduler.model import GPU, Priority, Spend, TaintEffect
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[smhdw])")
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._{}-]*[A-Za-z0-9}])?")
+
+
+def _seconds(value: object) -> object:
+    """`90m`, `8h`, `7d` or a number of seconds."""
+    if isinstance(value, str):
+        match = _DURATION.fullmatch(value.strip())
+        if match is None:
+            raise ValueError("is no length of time")
+        return float(match["number"]) * _UNITS[match["unit"]]
+    return "" if isinstance(value, bool) else value
+
+
+def _name(value: object) -> object:
+    if not isinstance(value, str) or _NAME.fullmatch(value) is None:
+        raise ValueError("is no name: letters, digits, '-', '_' and '.', at most 63")
+    return value
+
+
+def _one_or_more(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+Duration = Annotated[float, BeforeValidator(_seconds), Field(gt=0, le=10 * 365 * 86400.0)]
+Name = Annotated[str, BeforeValidator(_name), Field(min_length=1, max_length=63)]
+Count = Annotated[int, Field(strict=True, ge=0, le=1 << 50)]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False, le=1e6)]
+
+
+class Part(BaseModel):
+    """Unknown keys are mistakes, and values do not change afterwards."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class WithinWord(enum.StrEnum):
+    """Whom a workload may stop in its own queue."""
+
+    NEVER = "never"
+    LOWER = "lower-priority"
+    LOWER_OR_NEWER = "lower-or-newer-equal-priority"
+
+
+class ReclaimWord(enum.StrEnum):
+    """Whom a workload may stop in queues that borrow."""
+
+    NEVER = "never"
+    LOWER = "lower-priority"
+    ANY = "any"
+
+
+class StrategyWord(enum.StrEnum):
+    """Whether a head that waits holds back those behind it."""
+
+    BEST_EFFORT = "best-effort"
+    STRICT = "strict"
+    STRICT_PER_FLAVOR = "strict-per-flavor"
+
+
+class SearchWord(enum.StrEnum):
+    """Whether the flavor search may stop."""
+
+    MAY_STOP = "may-stop"
+    TRY_NEXT = "try-next-flavor"
+
+
+class QuotaPart(Part):
+    """Quota of one resource of one flavor. `team` stands for the team's own number."""
+
+    nominal: Count | Literal["team"] = 0
+    borrowing: Count | None = None
+    lending: Count | None = None
+
+
+def _by_resource(value: object) -> object:
+    """A bare number or a bare set of limits is about GPUs."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | str):
+        return {GPU: {"nominal": value}}
+    if isinstance(value, dict) and not any(isinstance(v, dict) for v in value.values()):
+        return {GPU: value}
+    return value
+
+
+Quotas = dict[str, Annotated[dict[str, QuotaPart], BeforeValidator(_by_resource)]]
+
+
+class TaintPart(Part):
+    """A taint on a flavor or on nodes."""
+
+    key: Annotated[str, Field(min_length=1)]
+    value: str = ""
+    effect: TaintEffect = TaintEffect.NO_SCHEDULE
+
+
+class FlavorPart(Part):
+    """A kind of capacity."""
+
+    model: Name
+    provision: Literal["reserved", "spot", "flex-start"] = "reserved"
+    node_labels: dict[str, str] = Field(min_length=1)
+    taints: list[TaintPart] = []
+    levels: list[str] = ["kubernetes.io/hostname"]
+    weight: Weight = 1.0
+
+
+class NodesPart(Part):
+    """Nodes of one shape of the simulated cluster."""
+
+    name: Name
+    count: Annotated[int, Field(strict=True, ge=1, le=100_000)]
+    gpus: Annotated[int, Field(strict=True, ge=0, le=1024)]
+    resources: dict[str, Count] = {}
+    labels: dict[str, str] = {}
+    taints: list[TaintPart] = []
+    levels: dict[str, Annotated[int, Field(strict=True, ge=1)]] = {}
+
+
+class TeamPart(Part):
+    """A team: its guaranteed GPUs and its weight in the shared queues."""
+
+    gpus: Count = 0
+    weight: Weight = 1.0
+
+
+class CohortPart(Part):
+    """Queues that lend to each other."""
+
+    parent: Name | None = None
+    quota: Quotas = {}
+    weight: Weight = 1.0
+
+
+class LeasePart(Part):
+    """How long a grant lasts if nothing is said, and at the most."""
+
+    default: Duration
+    max: Duration
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.default > self.max:
+            raise ValueError("the default lease is longer than the maximum")
+        return self
+
+
+class BorrowPart(Part):
+    """Stopping lower priorities while borrowing, up to `max_priority`."""
+
+    max_priority: int | None = None
+
+
+class FungibilityPart(Part):
+    """When the search for a flavor stops."""
+
+    when_can_borrow: SearchWord = SearchWord.MAY_STOP
+    when_can_preempt: SearchWord = SearchWord.TRY_NEXT
+    prefer: Literal["borrowing", "preemption"] = "borrowing"
+
+
+class QueuePart(Part):
+    """A queue; with `{team}` in its name, one for each team."""
+
+    name: Name
+    cohort: Name | None = None
+    quota: Quotas = Field(min_length=1)
+    order: Order = Order.PRIORITY
+    strategy: StrategyWord = StrategyWord.BEST_EFFORT
+    within: WithinWord = WithinWord.NEVER
+    reclaim: ReclaimWord = ReclaimWord.NEVER
+    borrow_within: BorrowPart | None = None
+    fungibility: FungibilityPart = FungibilityPart()
+    weight: Weight = 1.0
+    preempts_from: Priority | None = None
+    protected_until: Priority | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.borrow_within is not None and self.reclaim is ReclaimWord.NEVER:
+            raise ValueError("borrow_within needs reclaim: lower-priority or any")
+        return self
+
+
+class PoolPart(Part):
+    """A family of queues that people see as one."""
+
+    lease: LeasePart
+    grace: Annotated[float, BeforeValidator(_seconds), Field(ge=0, le=86400.0)]
+    after_lease: AfterLease = AfterLease.RELEASE
+    queues: list[QueuePart] = Field(min_length=1)
+
+
+class RulePart(Part):
+    """A routing rule; what is left out matches everything."""
+
+    queue: Name
+    overflow: list[Name] = []
+    spend: Spend | None = None
+    preemptible: Annotated[bool, Field(strict=True)] | None = None
+    size: Size | None = None
+    priority: Annotated[list[Priority], BeforeValidator(_one_or_more)] | None = None
+    priorities: dict[Priority, int] = {}
+
+
+class UsagePart(Part):
+    """How use is remembered."""
+
+    half_life: Duration
+    sampling_interval: Duration
+
+
+class Policy(Part):
+    """The whole file."""
+
+    version: Literal[1]
+    priorities: dict[Priority, Annotated[int, Field(strict=True, ge=-(10**9), le=10**9)]]
+    target_wait: dict[Priority, Duration] = {}
+    usage: UsagePart
+    flavors: dict[Name, FlavorPart] = Field(min_length=1)
+    nodes: list[NodesPart] = []
+    teams: dict[Name, TeamPart] = {}
+    cohorts: dict[Name, CohortPart] = {}
+    pools: dict[Name, PoolPart] = Field(min_length=1)
+    routing: list[RulePart] = Field(min_length=1)
+
+    @field_validator("priorities")
+    @classmethod
+    def _complete(cls, value: dict[Priority, int]) -> dict[Priority, int]:
+        missing = [p.value for p in Priority if p not in value]
+        if missing:
+            raise ValueError(f"has no number for {', '.join(missing)}")
+        numbers = [value[p] for p in Priority]
+        if numbers != sorted(set(numbers)):
+            raise ValueError("must rise from low to critical")
+        return value

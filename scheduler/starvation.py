@@ -1,0 +1,32 @@
+"""Who has waited beyond the target of his priority class."""
+
+from __future__ import annotations
+
+from scheduler.explain import explain, order
+from scheduler.model import Seconds, Starvation
+from scheduler.state import State
+
+
+def starving(state: State, now: Seconds) -> tuple[Starvation, ...]:
+    """Longest wait first, then by id. A class without a target never starves."""
+    targets = state.layout.target_waits
+    waiting = [w.workload for w in state.waiting.values()]
+    waiting += [claim.waiting.workload for claim in state.claims.values()]
+    late = [
+        (now - workload.created, workload, target)
+        for workload in waiting
+        if (target := targets.get(workload.priority_class)) is not None
+        and now - workload.created > target
+    ]
+    late.sort(key=lambda entry: (-entry[0], entry[1].id))
+    numbers = state.tree.queue_index
+    lines = {queue: order(state, numbers[queue]) for queue in sorted({w.queue for _, w, _ in late})}
+    return tuple(
+        Starvation(
+            workload=workload.id,
+            waited=waited,
+            target_wait=target,
+            explanation=explain(state, workload.id, now, lines[workload.queue]),
+        )
+        for waited, workload, target in late
+    )

@@ -1,0 +1,266 @@
+"""What the engine holds in memory: who runs, who waits, what is held and what is promised.
+
+Two views of the same cluster are kept. `present` counts everybody who still holds capacity,
+also those who were told to stop. `future` counts them as gone and their preemptors as
+started. Somebody new may start only where he fits in both, so that freed capacity goes to
+the one for whom it was freed and no GPU is given twice. While nobody is leaving the two are
+one and the same object.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from scheduler.book import Book, Charge
+from scheduler.fairshare import UsageLedger
+from scheduler.flavors import Menu, menu
+from scheduler.layout import Flavor, Layout, Queue
+from scheduler.model import (
+    Admission,
+    FlavorName,
+    PodSetAssignment,
+    Workload,
+    WorkloadId,
+)
+from scheduler.pending import PendingQueue, PodsKey, Shape, shape_of
+from scheduler.quota import QuotaTree
+from scheduler.topology import Nodes, Place
+
+Rank = tuple[int, float, WorkloadId]
+
+
+class EngineError(Exception):
+    """An event that contradicts what the engine knows. A programming error; nothing changed."""
+
+
+@dataclass(slots=True, eq=False)
+class Running:
+    """A workload that holds capacity. `preemptor` is set once it was told to stop."""
+
+    workload: Workload
+    admission: Admission
+    charge: Charge
+    columns: frozenset[int]
+    preemptor: WorkloadId | None = None
+    leaving: bool = False
+
+    @property
+    def rank(self) -> Rank:
+        """Order among targets: lower priority first, later start first, id."""
+        return (self.workload.priority, -self.admission.at, self.workload.id)
+
+
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """A workload that waits. `shapes` are where it stands, home first, by queue number."""
+
+    workload: Workload
+    shapes: tuple[tuple[int, Shape], ...]
+    evaluated: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Claim:
+    """Capacity promised to a preemptor until its targets are gone and it has started."""
+
+    waiting: Waiting
+    charge: Charge
+    assignments: tuple[PodSetAssignment, ...]
+    queue: int
+    targets: set[WorkloadId]
+    borrowing: bool
+
+
+@dataclass(slots=True, eq=False)
+class State:
+    """See the module. Only `scheduler.engine` and `scheduler.passes` change it."""
+
+    layout: Layout
+    tree: QuotaTree = field(init=False)
+    nodes: Nodes = field(init=False)
+    present: Book = field(init=False)
+    future: Book = field(init=False)
+    ledger: UsageLedger = field(init=False)
+    queues: list[PendingQueue] = field(init=False)
+    running: dict[WorkloadId, Running] = field(init=False, default_factory=dict)
+    waiting: dict[WorkloadId, Waiting] = field(init=False, default_factory=dict)
+    claims: dict[WorkloadId, Claim] = field(init=False, default_factory=dict)
+    leaving: dict[WorkloadId, Running] = field(init=False, default_factory=dict)
+    ranks: list[list[Rank]] = field(init=False)
+    gpus: list[int] = field(init=False)
+    count: list[int] = field(init=False)
+    realm: tuple[int, ...] = field(init=False)
+    realm_queues: dict[int, tuple[int, ...]] = field(init=False)
+    dirty: set[int] = field(init=False, default_factory=set)
+    flavors: dict[FlavorName, Flavor] = field(init=False)
+    _menus: dict[tuple[int, PodsKey], Menu] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tree = QuotaTree(self.layout)
+        self.nodes = Nodes()
+        self.present = self.future = Book(self.tree, self.nodes)
+        self.ledger = UsageLedger(self.layout, self.tree)
+        self.queues = [PendingQueue(queue) for queue in self.layout.queues]
+        self.ranks = [[] for _ in self.layout.queues]
+        self.gpus = [0] * self.tree.queues
+        self.count = [0] * self.tree.queues
+        self.flavors = {flavor.name: flavor for flavor in self.layout.flavors}
+        self.realm = _realms(self.layout, self.tree)
+        self.realm_queues = {
+            realm: tuple(q for q, mine in enumerate(self.realm) if mine == realm)
+            for realm in sorted(set(self.realm))
+        }
+
+    @property
+    def books(self) -> tuple[Book, ...]:
+        """The views in which a newcomer has to fit."""
+        return (self.future,) if self.present is self.future else (self.future, self.present)
+
+    def queue(self, number: int) -> Queue:
+        """The policy of a queue."""
+        return self.layout.queues[number]
+
+    def menu(self, number: int, key: PodsKey, workload: Workload) -> Menu:
+        """What a shape may take in a queue; worked out once."""
+        found = self._menus.get((number, key))
+        if found is None:
+            found = menu(self.layout, self.tree, self.layout.queues[number], workload)
+            self._menus[number, key] = found
+        return found
+
+    # -- who runs --------------------------------------------------------------------
+
+    def start(self, running: Running, *, claimed: bool = False) -> None:
+        """Somebody takes capacity; with `claimed`, the future already counts it."""
+        self.present.charge(running.charge)
+        if not claimed and self.future is not self.present:
+            self.future.charge(running.charge)
+        self.running[running.workload.id] = running
+        self.gpus[running.charge.queue] += running.workload.gpus
+        self.count[running.charge.queue] += 1
+        insort(self.ranks[running.charge.queue], running.rank)
+
+    def tell_to_stop(self, running: Running, preemptor: WorkloadId | None) -> None:
+        """A target keeps what it holds until it is gone; the future counts it as gone."""
+        self.fork()
+        self.future.discharge(running.charge)
+        running.leaving, running.preemptor = True, preemptor
+        self.leaving[running.workload.id] = running
+        self._unrank(running)
+
+    def end(self, running: Running) -> None:
+        """Somebody's pods are all gone."""
+        del self.running[running.workload.id]
+        self.gpus[running.charge.queue] -= running.workload.gpus
+        self.count[running.charge.queue] -= 1
+        if running.leaving:
+            del self.leaving[running.workload.id]
+            self.present.discharge(running.charge)
+            for claim in self.claims.values():
+                claim.targets.discard(running.workload.id)
+        else:
+            for book in self.books:
+                book.discharge(running.charge)
+            self._unrank(running)
+        self.join()
+
+    def _unrank(self, running: Running) -> None:
+        ranks = self.ranks[running.charge.queue]
+        del ranks[bisect_left(ranks, running.rank)]
+
+    def fork(self) -> None:
+        """From here on future and present differ."""
+        if self.future is self.present:
+            self.future = self.present.copy()
+
+    def join(self) -> None:
+        """With nobody leaving and nothing claimed, the future is the present."""
+        if not self.leaving and not self.claims:
+            self.future = self.present
+
+    # -- who waits -------------------------------------------------------------------
+
+    def wait(self, workload: Workload) -> None:
+        """A workload joins its queue and its overflow queues."""
+        key = shape_of(workload)
+        home: Shape | None = None
+        shapes: list[tuple[int, Shape]] = []
+        for name in (workload.queue, *workload.overflow):
+            number = self.tree.queue_index[name]
+            choices = self.menu(number, key, workload)
+            shape = self.queues[number].shape(key, home, choices.flavors)
+            self.queues[number].add(workload, shape)
+            shapes.append((number, shape))
+            home = home or shape
+            self.dirty.add(self.realm[number])
+        self.waiting[workload.id] = Waiting(workload, tuple(shapes))
+
+    def leave(self, waiting: Waiting) -> None:
+        """A workload waits no longer."""
+        del self.waiting[waiting.workload.id]
+        for number, shape in waiting.shapes:
+            self.queues[number].remove(waiting.workload, shape)
+
+    def release(self, realm: int) -> None:
+        """Capacity came free: everything parked in the realm is tried again."""
+        for number in self.realm_queues[realm]:
+            self.queues[number].release()
+        self.dirty.add(realm)
+
+    def release_all(self) -> None:
+        """Something about the nodes changed."""
+        for realm in self.realm_queues:
+            self.release(realm)
+
+    # -- grants ----------------------------------------------------------------------
+
+    def charge_of(
+        self, number: int, workload: Workload, admission: Iterable[PodSetAssignment]
+    ) -> Charge:
+        """What a grant takes of quota and nodes. Flavors without quota here take none."""
+        amounts: dict[int, int] = {}
+        places = []
+        by_name = {pods.name: pods for pods in workload.pod_sets}
+        for assignment in admission:
+            pods = by_name[assignment.name]
+            for resource, flavor in assignment.flavors.items():
+                column = self.tree.columns.get((flavor, resource))
+                if column is not None:
+                    amount = assignment.count * pods.requests.get(resource, 0)
+                    amounts[column] = amounts.get(column, 0) + amount
+            if assignment.nodes:
+                places.append(Place(assignment.nodes, self.nodes.shape(pods)))
+        return Charge(number, tuple(sorted(amounts.items())), tuple(places))
+
+    def settle_nodes(self) -> None:
+        """Make what was learnt of nodes count."""
+        if self.nodes.changed:
+            books = {id(book): book for book in self.books}
+            self.nodes.settle([book.space for book in books.values()])
+
+
+def running_of(workload: Workload, admission: Admission, charge: Charge) -> Running:
+    """The record of somebody who starts."""
+    return Running(
+        workload, admission, charge, frozenset(c for c, amount in charge.amounts if amount)
+    )
+
+
+def _realms(layout: Layout, tree: QuotaTree) -> tuple[int, ...]:
+    """Queues that can affect each other: one cohort tree, or one flavor's nodes.
+
+    The realm of a queue is the smallest number of a queue that it is connected with.
+    """
+    realm = list(range(tree.queues))
+    groups: dict[object, int] = {}
+    placed = {flavor.name for flavor in layout.flavors if flavor.levels}
+    for number, queue in enumerate(layout.queues):
+        ties: list[object] = [tree.root[number]]
+        ties += [f for group in queue.groups for f in group.flavors if f in placed]
+        for tie in ties:
+            other = groups.setdefault(tie, number)
+            low, high = sorted((realm[other], realm[number]))
+            realm = [low if mine == high else mine for mine in realm]
+    return tuple(realm)

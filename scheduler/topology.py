@@ -1,0 +1,313 @@
+"""Free capacity of every node, and where a gang goes.
+
+`Nodes` is what is known of the machines, in name order: capacity as one row per resource
+and one column per node, so that a domain of any coarser level is a set of columns. A
+`Space` is the free capacity left by one set of placements; several can stand over the same
+`Nodes` (what is free now, and what will be once those who were told to stop are gone).
+
+Order of nodes for a gang (least free capacity first, so that whole nodes stay whole):
+1. the smallest node that holds all pods of the set, if there is one;
+2. else nodes are filled one after the other, those that hold the fewest pods first;
+3. with `tight`, among equals the one with the least free capacity of the set's first resource;
+4. the node name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.layout import Flavor
+from scheduler.model import (
+    PODS,
+    Node,
+    NodeName,
+    PodSet,
+    ResourceName,
+    Taint,
+    TaintEffect,
+    Toleration,
+)
+
+Ints = NDArray[np.int64]
+Indices = NDArray[np.intp]
+Shape = tuple[tuple[int, int], ...]
+"""What one pod takes, as (row, amount) pairs; the first row is the one packing looks at."""
+
+AMPLE = 1 << 40
+"""The pod capacity of a node that does not say how many pods it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the pods of one pod set lie: (node, pods) in name order, and what a pod takes."""
+
+    nodes: tuple[tuple[NodeName, int], ...]
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortfall:
+    """Why pods cannot be placed: how many could be, and what the fullest fit would offer."""
+
+    pods: int
+    nodes: int
+    free: int
+    largest: int
+
+
+def tolerates(tolerations: Sequence[Toleration], taint: Taint) -> bool:
+    """Whether some toleration matches the taint, by Kubernetes' rules."""
+    if taint.effect is TaintEffect.PREFER_NO_SCHEDULE:
+        return True
+    return any(
+        t.key in ("", taint.key)
+        and (t.value is None or t.value == taint.value)
+        and t.effect in (None, taint.effect)
+        for t in tolerations
+    )
+
+
+class Nodes:
+    """The machines, as arrays in name order.
+
+    Nodes that pods lie on but nobody has observed (yet, or any more) have a column without
+    capacity.
+    """
+
+    def __init__(self) -> None:
+        self.known: dict[NodeName, Node] = {}
+        self.names: list[NodeName] = []
+        self.index: dict[NodeName, int] = {}
+        self.rows: dict[ResourceName, int] = {PODS: 0}
+        self.capacity: Ints = np.zeros((1, 0), dtype=np.int64)
+        self.usable: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+        self.version = 0
+        self._missing: set[NodeName] = set()
+        self._changed = False
+        self._eligible: dict[tuple[object, ...], Indices] = {}
+
+    def observe(self, node: Node) -> None:
+        """Learn of a node or of its change; `settle` makes it count."""
+        if self.known.get(node.name) != node:
+            self.known[node.name] = node
+            self._changed = True
+
+    def remove(self, name: NodeName) -> None:
+        """Forget a node. Pods that still lie on it keep its column."""
+        if self.known.pop(name, None) is not None:
+            self._changed = True
+
+    def need(self, name: NodeName) -> None:
+        """Make sure that there is a column for a node which a placement names."""
+        if name not in self.index and name not in self._missing:
+            self._missing.add(name)
+            self._changed = True
+
+    def row(self, resource: ResourceName) -> int:
+        """The row of a resource, made when first asked for."""
+        row = self.rows.get(resource)
+        if row is None:
+            row = self.rows[resource] = len(self.rows)
+            self._changed = True
+        return row
+
+    @property
+    def changed(self) -> bool:
+        """Whether something was learnt since the last `settle`."""
+        return self._changed
+
+    def settle(self, spaces: Sequence[Space]) -> None:
+        """Lay the arrays out anew; `spaces` keep what is taken on each node."""
+        used = [self.capacity - space.free for space in spaces]
+        held = [
+            name for number, name in enumerate(self.names) if any(u[:, number].any() for u in used)
+        ]
+        for node in self.known.values():
+            for resource in node.capacity:
+                self.rows.setdefault(resource, len(self.rows))
+        names = sorted({*self.known, *held, *self._missing})
+        index = {name: number for number, name in enumerate(names)}
+        capacity = np.zeros((len(self.rows), len(names)), dtype=np.int64)
+        for name, node in self.known.items():
+            column = index[name]
+            capacity[0, column] = AMPLE
+            for resource, amount in node.capacity.items():
+                capacity[self.rows[resource], column] = amount
+        old = np.array([self.index[name] for name in names if name in self.index], dtype=np.intp)
+        new = np.array([index[name] for name in names if name in self.index], dtype=np.intp)
+        for space, taken in zip(spaces, used, strict=True):
+            free = capacity.copy()
+            free[: taken.shape[0], new] -= taken[:, old]
+            space.free = free
+        self.names, self.index, self.capacity = names, index, capacity
+        self.usable = np.array(
+            [
+                (n := self.known.get(name)) is not None and n.ready and n.schedulable
+                for name in names
+            ],
+            dtype=np.bool_,
+        )
+        self._missing.clear()
+        self._eligible.clear()
+        self._changed = False
+        self.version += 1
+
+    def eligible(self, flavor: Flavor, pods: PodSet, *, usable_only: bool = True) -> Indices:
+        """Columns of the nodes of a flavor that these pods may lie on, in name order."""
+        key = (
+            flavor.name,
+            tuple(sorted(pods.node_selector.items())),
+            pods.tolerations,
+            usable_only,
+        )
+        found = self._eligible.get(key)
+        if found is None:
+            wanted = {**pods.node_selector, **flavor.node_labels}
+            tolerations = (*pods.tolerations, *flavor.tolerations)
+            found = self._select(
+                lambda node: (
+                    wanted.items() <= node.labels.items()
+                    and all(tolerates(tolerations, taint) for taint in node.taints)
+                ),
+                usable_only=usable_only,
+            )
+            self._eligible[key] = found
+        return found
+
+    def members(self, flavor: Flavor) -> Indices:
+        """Columns of all usable nodes of a flavor, whatever their taints."""
+        key = (flavor.name,)
+        found = self._eligible.get(key)
+        if found is None:
+            labels = flavor.node_labels.items()
+            found = self._select(lambda node: labels <= node.labels.items(), usable_only=True)
+            self._eligible[key] = found
+        return found
+
+    def _select(self, test: Callable[[Node], bool], *, usable_only: bool) -> Indices:
+        return np.array(
+            [
+                number
+                for number, name in enumerate(self.names)
+                if (node := self.known.get(name)) is not None
+                and (not usable_only or (node.ready and node.schedulable))
+                and test(node)
+            ],
+            dtype=np.intp,
+        )
+
+    def shape(self, pods: PodSet) -> Shape:
+        """What one pod takes: its first countable resource leads, and one of `pods`."""
+        wanted = {self.row(name): amount for name, amount in pods.requests.items() if amount}
+        wanted.setdefault(0, 1)
+        return tuple(sorted(wanted.items(), key=lambda item: (item[0] == 0, item[0])))
+
+
+class Space:
+    """Free capacity: row per resource, column per node. Changed in place by take and give."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self.nodes = nodes
+        self.free: Ints = nodes.capacity.copy()
+
+    def copy(self) -> Space:
+        """An independent space with the same placements."""
+        other = Space.__new__(Space)
+        other.nodes = self.nodes
+        other.free = self.free.copy()
+        return other
+
+    def take(self, places: tuple[Place, ...]) -> None:
+        """Put pods on their nodes."""
+        self._shift(places, -1)
+
+    def give(self, places: tuple[Place, ...]) -> None:
+        """The exact inverse of `take`."""
+        self._shift(places, 1)
+
+    def _shift(self, places: tuple[Place, ...], sign: int) -> None:
+        index, free = self.nodes.index, self.free
+        for place in places:
+            for name, count in place.nodes:
+                column = index[name]
+                for row, amount in place.shape:
+                    free[row, column] += sign * count * amount
+
+    def stands(self, places: tuple[Place, ...]) -> bool:
+        """Whether places already taken here are on usable nodes that are not overfull."""
+        index, usable = self.nodes.index, self.nodes.usable
+        return all(
+            usable[index[name]] and all(self.free[row, index[name]] >= 0 for row, _ in place.shape)
+            for place in places
+            for name, _ in place.nodes
+        )
+
+    def holds(self, places: tuple[Place, ...]) -> bool:
+        """Whether these very places are free and their nodes usable."""
+        index, free, usable = self.nodes.index, self.free, self.nodes.usable
+        wanted: dict[tuple[int, int], int] = {}
+        for place in places:
+            for name, count in place.nodes:
+                column = index.get(name, -1)
+                if column < 0 or not usable[column]:
+                    return False
+                for row, amount in place.shape:
+                    wanted[row, column] = wanted.get((row, column), 0) + count * amount
+        return all(free[cell] >= amount for cell, amount in wanted.items())
+
+
+def place(
+    spaces: Sequence[Space], eligible: Indices, shape: Shape, count: int, *, tight: bool = True
+) -> tuple[tuple[NodeName, int], ...] | None:
+    """Nodes for `count` pods that have room in every one of `spaces`, or None.
+
+    `eligible` holds node columns in name order. See the module for the order of nodes.
+    """
+    if not len(eligible):
+        return None
+    lead = _room(spaces, shape[0][0], eligible)
+    pods = lead // shape[0][1]
+    for row, amount in shape[1:]:
+        np.minimum(pods, _room(spaces, row, eligible) // amount, out=pods)
+    names = spaces[0].nodes.names
+    enough = np.flatnonzero(pods >= count)
+    if len(enough):
+        order = pods[enough] * AMPLE
+        if tight:
+            order = order + np.minimum(lead[enough], AMPLE - 1)
+        return ((names[eligible[enough[np.argmin(order)]]], count),)
+    some = np.flatnonzero(pods > 0)
+    if int(pods[some].sum()) < count:
+        return None
+    keys = (lead[some], pods[some]) if tight else (pods[some],)
+    some = some[np.lexsort(keys)]
+    filled = np.cumsum(pods[some])
+    last = int(np.searchsorted(filled, count))
+    taken = pods[some[: last + 1]]
+    taken[last] -= filled[last] - count
+    pairs = sorted(zip(eligible[some[: last + 1]].tolist(), taken.tolist(), strict=True))
+    return tuple((names[column], pods_there) for column, pods_there in pairs)
+
+
+def shortfall(spaces: Sequence[Space], eligible: Indices, shape: Shape) -> Shortfall:
+    """What the eligible nodes could still take of one pod set."""
+    if not len(eligible):
+        return Shortfall(pods=0, nodes=0, free=0, largest=0)
+    lead = np.maximum(_room(spaces, shape[0][0], eligible), 0)
+    pods = lead // shape[0][1]
+    for row, amount in shape[1:]:
+        pods = np.minimum(pods, np.maximum(_room(spaces, row, eligible), 0) // amount)
+    return Shortfall(
+        pods=int(pods.sum()), nodes=len(eligible), free=int(lead.sum()), largest=int(lead.max())
+    )
+
+
+def _room(spaces: Sequence[Space], row: int, eligible: Indices) -> Ints:
+    room: Ints = spaces[0].free[row][eligible]
+    for space in spaces[1:]:
+        room = np.minimum(room, space.free[row][eligible])
+    return room
