@@ -64,7 +64,7 @@ class PageApi:
                 "name": directory.app.name,
                 "about": directory.app.about,
             },
-            "people": [_shown_person(user) for user in directory.users()],
+            "people": self._people(),
             "groups": [
                 {"id": group.id, "handle": group.handle, "people": list(group.people)}
                 for group in directory.groups.values()
@@ -86,6 +86,12 @@ class PageApi:
             ],
             "clock": options.clock() if options.clock else None,
         }
+
+    def _people(self) -> list[Json]:
+        """The bot, then people in the order of the people file, each with a tint."""
+        directory = self._space.directory
+        users = [directory.user(key) for key in (directory.app.user_id, *directory.people)]
+        return [_shown_person(user, tint) for tint, user in enumerate(users) if user]
 
     def _room(self, room: Room, person: str) -> Json:
         return {
@@ -197,7 +203,7 @@ def _object(body: Any) -> Json:
     return body
 
 
-def _shown_person(user: Json) -> Json:
+def _shown_person(user: Json, tint: int) -> Json:
     profile = user["profile"]
     return {
         "id": user["id"],
@@ -206,4 +212,5 @@ def _shown_person(user: Json) -> Json:
         "title": profile["title"],
         "is_bot": user["is_bot"],
         "deleted": user["deleted"],
+        "tint": tint,
     }

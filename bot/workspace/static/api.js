@@ -1,0 +1,60 @@
+// Talking to the server: requests, and one socket for everything that happens.
+
+export async function get(path, query = {}) {
+  const answer = await fetch(`${path}?${new URLSearchParams(query)}`);
+  return answer.json();
+}
+
+export async function post(verb, body) {
+  try {
+    const answer = await fetch(`/page/${verb}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    return await answer.json();
+  } catch {
+    return { ok: false, error: "unreachable" };
+  }
+}
+
+// Calls `onEvent` for each update and `onLink(up)` when the link comes or goes.
+export function connect(person, onEvent, onLink) {
+  let stopped = false;
+  let socket = null;
+  let wait = 250;
+  const open = () => {
+    if (stopped) return;
+    socket = new WebSocket(`ws://${location.host}/page/socket?person=${encodeURIComponent(person)}`);
+    socket.onopen = () => {
+      wait = 250;
+      onLink(true);
+    };
+    socket.onmessage = (message) => {
+      if (!stopped) onEvent(JSON.parse(message.data));
+    };
+    socket.onclose = () => {
+      if (stopped) return;
+      onLink(false);
+      setTimeout(open, wait);
+      wait = Math.min(wait * 2, 4000);
+    };
+  };
+  open();
+  return () => {
+    stopped = true;
+    socket?.close();
+  };
+}
+
+const ERRORS = {
+  operation_timeout: "Timed out: gpubot did not answer within 3 seconds. You can try again.",
+  dispatch_failed: "gpubot is offline, so nothing was sent. Try again in a moment.",
+  unreachable: "The workspace server does not answer. Is it still running?",
+  message_not_found: "That message is gone.",
+  is_archived: "This channel is archived.",
+};
+
+export function explain(code) {
+  return ERRORS[code] || `That did not work (${code}).`;
+}

@@ -1,0 +1,166 @@
+// A list of messages: grouped by author, divided by day, changed in place.
+
+import { renderBlocks } from "./blocks.js";
+import { avatar, h, icon } from "./dom.js";
+import { EMOJI } from "./emoji.js";
+import { mrkdwn } from "./mrkdwn.js";
+import { ago, clock, dayLabel, exact, stampDate } from "./time.js";
+
+const GROUP_SECONDS = 300;
+
+// `actions` = {press(message, action, values, node), openThread(message)}; `inThread` hides thread links.
+export class MessageList {
+  constructor(space, actions, { inThread = false } = {}) {
+    this.space = space;
+    this.actions = actions;
+    this.inThread = inThread;
+    this.nodes = new Map();
+    this.list = h("ol", { class: "messages" });
+    this.intro = h("div", { class: "intro", hidden: true });
+    this.scroller = h("div", { class: "scroller", tabindex: "0", role: "log", "aria-label": "Messages" }, this.intro, this.list);
+    this.stuck = true;
+    this.scroller.addEventListener("scroll", () => { this.stuck = this.atBottom(); });
+    new ResizeObserver(() => { if (this.stuck) this.toBottom(); }).observe(this.scroller);
+  }
+
+  // What stands above the first message.
+  introduce(name, about) {
+    this.intro.hidden = false;
+    this.intro.replaceChildren(h("h2", {}, name), h("p", {}, `This is the very beginning. ${about}`));
+  }
+
+  atBottom() {
+    const { scrollTop, scrollHeight, clientHeight } = this.scroller;
+    return scrollHeight - scrollTop - clientHeight < 60;
+  }
+
+  // `messages` in order; `newAfter` draws the "New" line after that time stamp.
+  show(messages, { newAfter = null, jump = false } = {}) {
+    const stick = jump || this.stuck;
+    const wanted = [];
+    let before = null;
+    let marked = false;
+    for (const message of messages) {
+      const day = stampDate(message.ts).toDateString();
+      const fresh = !before || stampDate(before.ts).toDateString() !== day;
+      if (fresh) wanted.push(this.keyed(`day ${day}`, day, () => dayLine(message)));
+      const isNew = newAfter && !marked && Number(message.ts) > Number(newAfter) && message.user !== this.space.me;
+      if (isNew && before) {
+        marked = true;
+        wanted.push(this.keyed("new", newAfter, () => h("li", { class: "new-line" }, h("span", {}, "New"))));
+      }
+      const compact = !fresh && !(isNew && before) && follows(before, message);
+      const sign = JSON.stringify([message, compact, this.space.version]);
+      wanted.push(this.keyed(message.ts, sign, () => this.item(message, compact)));
+      before = message;
+    }
+    this.place(wanted);
+    if (stick) this.toBottom();
+  }
+
+  toBottom() {
+    this.stuck = true;
+    this.scroller.scrollTop = this.scroller.scrollHeight;
+  }
+
+  keyed(key, sign, make) {
+    const known = this.nodes.get(key);
+    if (known?.sign === sign) return [key, known];
+    const entry = { sign, node: make() };
+    this.nodes.set(key, entry);
+    return [key, entry];
+  }
+
+  place(wanted) {
+    const keep = new Set(wanted.map(([key]) => key));
+    for (const key of [...this.nodes.keys()]) if (!keep.has(key)) this.nodes.delete(key);
+    const nodes = new Set(wanted.map(([, entry]) => entry.node));
+    for (const node of [...this.list.children]) if (!nodes.has(node)) node.remove();
+    wanted.forEach(([, { node }], n) => {
+      if (this.list.children[n] !== node) this.list.insertBefore(node, this.list.children[n] || null);
+    });
+  }
+
+  reveal(ts) {
+    const node = this.nodes.get(ts)?.node;
+    node?.scrollIntoView({ block: "center" });
+    node?.classList.add("flash");
+  }
+
+  item(message, compact) {
+    if (message.local) return h("li", { class: "message-sent", testid: "sent" }, "You sent ", h("code", {}, message.text));
+    const names = this.space.names;
+    const user = names.user(message.user) || { id: message.user, real_name: message.username || "Workspace" };
+    const when = stampDate(message.ts);
+    const time = h("time", { class: "time", title: exact(when), datetime: when.toISOString() }, clock(when));
+    const head = compact ? null : h("div", { class: "message-head" },
+      h("span", { class: "author" }, user.real_name),
+      user.is_bot && h("span", { class: "app-badge" }, "APP"), time);
+    const body = h("div", { class: "message-body" }, head, ...this.content(message));
+    const classes = ["message", compact && "compact", message.is_ephemeral && "ephemeral"].filter(Boolean).join(" ");
+    return h("li", { class: classes, testid: "message", "data-ts": message.ts, "data-user": message.user,
+      "data-ephemeral": message.is_ephemeral ? "true" : null },
+      message.is_ephemeral && h("div", { class: "only-you", testid: "ephemeral" }, icon("eye"), "Only visible to you"),
+      h("div", { class: "message-row" },
+        h("div", { class: "gutter" }, compact ? time : avatar(user)), body),
+      this.tools(message));
+  }
+
+  content(message) {
+    const names = this.space.names;
+    const parts = [];
+    if (message.subtype === "thread_broadcast" && !this.inThread) {
+      parts.push(h("button", { type: "button", class: "link-button", onclick: () => this.actions.openThread(message) },
+        "replied to a thread"));
+    }
+    const body = h("div", { class: "content", testid: "message-text" });
+    if (message.blocks?.length) {
+      body.append(renderBlocks(message.blocks, {
+        names, root: () => body,
+        press: (action, values, node) => this.actions.press(message, action, values, node),
+      }));
+    } else if (message.text) {
+      body.append(mrkdwn(message.text, names));
+    }
+    if (message.edited && !message.bot_id) body.append(h("span", { class: "edited" }, " (edited)"));
+    parts.push(body, ...(message.files || []).map(file));
+    if (message.reactions?.length) parts.push(h("div", { class: "reactions" }, ...message.reactions.map((reaction) =>
+      h("span", { class: "reaction", title: `:${reaction.name}:` },
+        EMOJI[reaction.name] || `:${reaction.name}:`, ` ${reaction.count}`))));
+    if (message.reply_count && !this.inThread) parts.push(this.replies(message));
+    return parts;
+  }
+
+  replies(message) {
+    const faces = (message.reply_users || []).slice(0, 3).map((id) => avatar(this.space.names.user(id), true));
+    const count = message.reply_count === 1 ? "1 reply" : `${message.reply_count} replies`;
+    return h("button", { type: "button", class: "replies", testid: "thread-open",
+      onclick: () => this.actions.openThread(message) },
+      ...faces, h("span", { class: "replies-count" }, count),
+      h("span", { class: "muted" }, `Last reply ${ago(stampDate(message.latest_reply))}`));
+  }
+
+  tools(message) {
+    if (this.inThread || message.is_ephemeral) return null;
+    return h("div", { class: "tools" },
+      h("button", { type: "button", class: "icon-button", title: "Reply in thread", "aria-label": "Reply in thread",
+        testid: "thread-start", onclick: () => this.actions.openThread(message) }, icon("reply")));
+  }
+}
+
+function dayLine(message) {
+  return h("li", { class: "day" }, h("span", {}, dayLabel(stampDate(message.ts))));
+}
+
+function follows(before, message) {
+  return before && !before.local && before.user === message.user && !message.is_ephemeral && !before.is_ephemeral
+    && message.subtype !== "thread_broadcast" && Number(message.ts) - Number(before.ts) < GROUP_SECONDS;
+}
+
+function file(each) {
+  const picture = each.mimetype.startsWith("image/");
+  return h("figure", { class: "file", testid: "file" },
+    h("figcaption", {}, icon("file"), each.title),
+    h("a", { href: each.url_private, target: "_blank", rel: "noopener" },
+      picture ? h("img", { src: each.url_private, alt: each.alt_txt }) : `Download ${each.name}`));
+}
