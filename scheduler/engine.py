@@ -14,12 +14,14 @@ from scheduler.events import (
     Event,
     Evicted,
     Finished,
+    Leaving,
     NodeObserved,
     NodeRemoved,
     QueuePaused,
     QueueResumed,
     Restored,
     Submitted,
+    Unprotected,
     UsageRestored,
     Withdrawn,
 )
@@ -68,10 +70,10 @@ class Engine:
                 self._end(event.workload, event.at)
             case Evicted():
                 self._evict(event)
-            case NodeObserved():
-                self._state.nodes.observe(event.node)
-            case NodeRemoved():
-                self._state.nodes.remove(event.node)
+            case Leaving() | Unprotected():
+                self._loosen(event)
+            case NodeObserved() | NodeRemoved():
+                self._look_at(event)
             case QueuePaused() | QueueResumed():
                 self._pause(event.queue, paused=isinstance(event, QueuePaused))
             case UsageRestored():
@@ -234,6 +236,22 @@ class Engine:
     def _evict(self, event: Evicted) -> None:
         workload = self._end(event.workload, event.at).workload
         self._state.wait(_later(workload, event.at) if event.own_failure else workload)
+
+    def _loosen(self, event: Leaving | Unprotected) -> None:
+        """Somebody who runs will go by himself, or may from now on be made to go."""
+        running = self._running(event.workload)
+        self._state.settle_nodes()
+        if isinstance(event, Unprotected):
+            running.workload = replace(running.workload, preemptible=True)
+        elif not running.leaving:
+            self._state.tell_to_stop(running, None)
+        self._state.release(self._state.realm[running.charge.queue])
+
+    def _look_at(self, event: NodeObserved | NodeRemoved) -> None:
+        if isinstance(event, NodeObserved):
+            self._state.nodes.observe(event.node)
+        else:
+            self._state.nodes.remove(event.node)
 
     def _pause(self, queue: QueueName, *, paused: bool) -> None:
         number = self._state.tree.queue_index.get(queue)

@@ -65,6 +65,20 @@ class Evicted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Leaving:
+    """A running workload was told to stop for its own sake: nobody is to preempt it again."""
+
+    workload: WorkloadId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unprotected:
+    """A running workload outlived its lease: from now on it counts as preemptible."""
+
+    workload: WorkloadId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeObserved:
     """A node is new or changed (capacity, labels, taints, readiness, cordon)."""
 
@@ -105,6 +119,8 @@ Event = (
     | Withdrawn
     | Finished
     | Evicted
+    | Leaving
+    | Unprotected
     | NodeObserved
     | NodeRemoved
     | QueuePaused

@@ -50,6 +50,7 @@ class ClusterFigures:
     running: int
     leaving: int
     pending: int
+    unready_nodes: int
     flavors: tuple[FlavorFigures, ...]
     pools: tuple[PoolFigures, ...]
 
@@ -79,6 +80,7 @@ def figures(state: State) -> ClusterFigures:
         running=len(state.running),
         leaving=len(state.leaving),
         pending=len(state.waiting) + len(state.claims),
+        unready_nodes=int((~state.nodes.usable).sum()),
         flavors=parts,
         pools=_pools(state),
     )
