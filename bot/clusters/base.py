@@ -8,6 +8,7 @@ twice has the effect of one. Only `bot.control` calls these.
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -130,4 +131,11 @@ class Cluster(Protocol):
 
     def apply(self, action: Action, now: Seconds) -> None:
         """Carry out one decision, idempotently. Raises ClusterUnreachable."""
+        ...
+
+    def apply_all(self, actions: Sequence[Action], now: Seconds) -> None:
+        """Carry out several, in order, idempotently.
+
+        Raises ClusterUnreachable, after which any of them may or may not have been done.
+        """
         ...

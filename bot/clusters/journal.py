@@ -7,7 +7,8 @@ what was done to it at the times it was done. A line is on disk before it has an
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -89,10 +90,25 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = path.open("ab")
+        self._later = False
 
     def add(self, *entries: Entry) -> None:
         """Append and flush to disk, all with one sync."""
         self._file.write(b"".join(_line(entry) for entry in entries))
+        if not self._later:
+            self._sync()
+
+    @contextmanager
+    def one_sync(self) -> Iterator[None]:
+        """What is added within is on disk together, at the end."""
+        self._later = True
+        try:
+            yield
+        finally:
+            self._later = False
+            self._sync()
+
+    def _sync(self) -> None:
         self._file.flush()
         os.fsync(self._file.fileno())
 

@@ -10,7 +10,8 @@ and a `Stop` of an attempt that never came tells it as stopped and keeps it from
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -148,6 +149,12 @@ class SimulatedCluster:
                     end=EndKind.STOPPED,
                 )
             )
+
+    def apply_all(self, actions: Sequence[Action], now: Seconds) -> None:
+        """Carry out several decisions with one sync; they are on disk when this returns."""
+        with nullcontext() if self._journal is None else self._journal.one_sync():
+            for action in actions:
+                self.apply(action, now)
 
     # ---- the script
 
