@@ -13,7 +13,7 @@ from sqlmodel import Session, col, insert, select
 from scheduler.model import Admission, Workload
 from storage.counters import Counter, Counters
 from storage.errors import UnknownRequest
-from storage.records import Json, Request, Transition
+from storage.records import Json, Request, Source, Transition
 from storage.states import RequestState, check_move
 from storage.tables import RequestRow
 from storage.transitions import Transitions
@@ -128,6 +128,20 @@ class Requests:
             last = _number(after)
             wanted = wanted.where(number < last if newest_first else number > last)
         wanted = wanted.order_by(number.desc() if newest_first else number).limit(limit)
+        rows = self._session.exec(wanted).all()
+        self._seen.update((row.id, row) for row in rows)
+        return tuple(_record(row) for row in rows)
+
+    def from_source(
+        self, source: Source, states: Collection[RequestState]
+    ) -> tuple[Request, ...]:
+        """Return the requests that came through one door and stand in one of the states."""
+        wanted = (
+            select(RequestRow)
+            .where(col(RequestRow.source) == source)
+            .where(col(RequestRow.state).in_(states))
+            .order_by(col(RequestRow.number))
+        )
         rows = self._session.exec(wanted).all()
         self._seen.update((row.id, row) for row in rows)
         return tuple(_record(row) for row in rows)
