@@ -1,0 +1,148 @@
+"""Background load for the simulated cluster: what everybody else is doing.
+
+Either the jobs of a trace, at the trace's own times, or work drawn from a profile that
+was fitted to a trace, topped up so that the cluster stays about as busy as `Mix.busy`.
+All of it comes through the desk as Source.TRACE: it waits, runs, is stopped and ends
+like any request, but has no card. How far it was fed is stored with what was fed, so a
+restart neither repeats nor skips a job.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from bot.asks import Ask
+from bot.desk import Desk
+from bot.plans import Load
+from scheduler.model import Priority, Seconds
+from scheduler.simulation.generator import WorkGenerator
+from scheduler.simulation.profiles import ITP
+from scheduler.simulation.traces import TraceJob
+from storage.records import Setting
+
+FED = "background:fed"  # the setting that says up to which moment load was fed
+BATCH = 400  # jobs fed at once: people's requests come in between
+_POPULATED = 1_000_000  # marks below it count jobs of the first population, those above batches
+_LONGEST = 3 * 86400.0  # within the lease of every pool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mix:
+    """What background work is like.
+
+    `busy` is the share of the cluster that it keeps in use; `preemptible` the share of
+    jobs that survive preemption, which is what a reclaim can take.
+    """
+
+    busy: float = 0.955
+    preemptible: float = 0.55
+    low: float = 0.4
+    high: float = 0.1
+
+
+def load_of(job: TraceJob, mix: Mix, node_gpus: int) -> Load:
+    """The request a background job makes. What is not in a trace follows from the job's id."""
+    draw = zlib.crc32(job.id.encode()) / 2**32
+    second = zlib.crc32(job.id.encode(), 1) / 2**32
+    pods = -(-job.gpus // node_gpus)
+    while job.gpus % pods:
+        pods += 1
+    priority = Priority.MEDIUM
+    if second < mix.low:
+        priority = Priority.LOW
+    elif second > 1 - mix.high:
+        priority = Priority.HIGH
+    ask = Ask(
+        pods=pods,
+        gpus_per_pod=job.gpus // pods,
+        preemptible=draw < mix.preemptible,
+        priority=priority,
+        team=job.tenant,
+        text="",
+    )
+    return Load(owner=job.tenant, ask=ask, run_for=job.duration)
+
+
+class Background:
+    """Feeds load as the world's time goes by. `feed` is called by one ticker.
+
+    `gpus` is the size of the cluster; `teams` are the tenants of generated work.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        *,
+        teams: Sequence[str],
+        gpus: int,
+        node_gpus: int,
+        trace: Sequence[TraceJob] | None = None,
+        mix: Mix | None = None,
+        seed: int = 7,
+    ) -> None:
+        self._desk = desk
+        self._teams = tuple(teams)
+        self._gpus = gpus
+        self._node_gpus = node_gpus
+        self._trace = trace
+        self._mix = mix or Mix()
+        self._seed = seed
+
+    def feed(self, now: Seconds, in_use: Callable[[], int]) -> int:
+        """Submit what is due; returns how many jobs.
+
+        `in_use` gives the GPUs that are in use or waited for by now.
+        """
+        state = self._desk.setting(FED)
+        if self._trace is not None:
+            return self._feed_trace(self._trace, state, now)
+        mark = 0 if state is None else int(state.value)
+        if mark < _POPULATED:
+            return self._populate(now, mark)
+        return self._top_up(mark, now, self._aim() - in_use())
+
+    def _populate(self, now: Seconds, done: int) -> int:
+        """Submit the next part of what a cluster that has long been in use is running."""
+        aged = self._generator(0).population(now, gpus=self._aim())
+        part = [one.job for one in aged[done : done + BATCH]]
+        more = done + len(part) < len(aged)
+        return self._submit(part, str(done + len(part) if more else _POPULATED))
+
+    def _top_up(self, batch: int, now: Seconds, short: int) -> int:
+        """Draw work until the cluster is as busy as it should be."""
+        jobs: list[TraceJob] = []
+        for job in self._generator(batch).arrivals(now):
+            short -= job.gpus
+            if short < 0 or len(jobs) >= BATCH:
+                break
+            jobs.append(job)
+        return self._submit(jobs, str(batch + 1)) if jobs else 0
+
+    def _feed_trace(self, trace: Sequence[TraceJob], state: Setting | None, now: Seconds) -> int:
+        """Submit the trace's jobs up to now; its first job comes when it is first fed."""
+        began, done = (now, 0) if state is None else _read_mark(state.value)
+        shift = began - trace[0].submitted
+        due = [job for job in islice(trace, done, done + BATCH) if job.submitted + shift <= now]
+        return self._submit(due, f"{began!r} {done + len(due)}") if due else 0
+
+    def _submit(self, jobs: Sequence[TraceJob], mark: str) -> int:
+        loads = [load_of(job, self._mix, self._node_gpus) for job in jobs]
+        fed = Setting(name=FED, value=mark, author="gpubot", reason="background load")
+        return len(self._desk.submit_load(loads, fed=fed))
+
+    def _aim(self) -> int:
+        return int(self._gpus * self._mix.busy)
+
+    def _generator(self, batch: int) -> WorkGenerator:
+        rng = np.random.default_rng((self._seed, batch))
+        return WorkGenerator(ITP, rng, tenants=self._teams, longest=_LONGEST)
+
+
+def _read_mark(value: str) -> tuple[Seconds, int]:
+    began, done = value.split()
+    return float(began), int(done)

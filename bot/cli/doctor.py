@@ -1,0 +1,160 @@
+"""`gpubot doctor`: what is wrong with this installation, and what to do about each thing."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from urllib.error import URLError
+
+import yaml
+from slack_sdk import WebClient
+from slack_sdk.errors import SlackApiError, SlackClientError
+from slack_sdk.web import SlackResponse
+
+from bot.people import Directory, PeopleError
+from bot.settings import Settings, SettingsError, read_settings
+from bot.shipped import MANIFEST, read_policy, shipped
+from scheduler.policy import PolicyError, compile_policy
+from storage.errors import StoreError
+from storage.store import open_store
+
+SKEW = 60.0  # seconds by which our clock may differ from Slack's
+TIMEOUT = 10  # seconds for each call to Slack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked at. `cure` says what to do when it is not well."""
+
+    what: str
+    well: bool
+    seen: str
+    cure: str = ""
+
+
+def examine() -> Iterator[Finding]:
+    """Look at everything, in the order in which to repair it."""
+    try:
+        settings = read_settings()
+    except SettingsError as error:
+        for line in str(error).splitlines():
+            yield Finding(what="settings", well=False, seen=line, cure="set the variable")
+        return
+    yield Finding(what="settings", well=True, seen="all variables can be used")
+    yield _database(settings)
+    yield _policy(settings)
+    yield _people(settings)
+    yield from _slack(settings)
+
+
+def _database(settings: Settings) -> Finding:
+    try:
+        store = open_store(settings.database_url)
+        with store.read() as view:
+            open_requests = sum(n for state, n in view.requests.tally().items() if not state.final)
+        store.close()
+    except StoreError as error:
+        cure = "check GPUBOT_DATABASE_URL, and that the folder or the server can be written to"
+        return Finding(what="database", well=False, seen=str(error), cure=cure)
+    return Finding(what="database", well=True, seen=f"{open_requests} open requests")
+
+
+def _policy(settings: Settings) -> Finding:
+    try:
+        layout = compile_policy(read_policy(settings.policy))
+    except PolicyError as error:
+        return Finding(
+            what="policy", well=False, seen=str(error), cure="run `gpubot policy check FILE`"
+        )
+    return Finding(
+        what="policy",
+        well=True,
+        seen=f"{len(layout.queues)} queues in {len(layout.pools)} pools, {len(layout.teams)} teams",
+    )
+
+
+def _people(settings: Settings) -> Finding:
+    if settings.people is None:
+        cure = "set GPUBOT_PEOPLE, or nobody belongs to a team and nobody can ask for GPUs"
+        return Finding(what="people", well=False, seen="no people file", cure=cure)
+    try:
+        count = len(Directory(path=settings.people).people())
+    except PeopleError as error:
+        return Finding(what="people", well=False, seen=str(error), cure="correct that entry")
+    return Finding(what="people", well=True, seen=f"{count} people")
+
+
+def _slack(settings: Settings) -> Iterator[Finding]:
+    client = WebClient(
+        token=settings.bot_token.get_secret_value(),
+        base_url=settings.slack_api_url,
+        timeout=TIMEOUT,
+    )
+    began = time.time()
+    answer = _ask("bot token", client.auth_test, "reinstall the app and copy SLACK_BOT_TOKEN again")
+    if isinstance(answer, Finding):
+        yield answer
+        return
+    yield Finding(what="bot token", well=True, seen=f"{answer.get('user')} in {answer.get('team')}")
+    yield _scopes(answer)
+    yield _clock(answer, began)
+    token = settings.app_token.get_secret_value()
+    opened = _ask(
+        "app token",
+        lambda: client.apps_connections_open(app_token=token),
+        "make an app-level token with the scope connections:write for SLACK_APP_TOKEN",
+    )
+    if isinstance(opened, Finding):
+        yield opened
+    else:
+        yield Finding(what="app token", well=True, seen="Socket Mode can be opened")
+
+
+def _ask(what: str, call: Callable[[], SlackResponse], cure: str) -> SlackResponse | Finding:
+    try:
+        return call()
+    except SlackApiError as error:
+        return Finding(
+            what=what, well=False, seen=f"Slack says {error.response['error']}", cure=cure
+        )
+    except (SlackClientError, URLError, OSError) as error:
+        reach = "check GPUBOT_SLACK_API_URL and the way to it (proxy, firewall)"
+        return Finding(what=what, well=False, seen=f"no answer: {error}", cure=reach)
+
+
+def _scopes(answer: SlackResponse) -> Finding:
+    granted = {
+        scope.strip()
+        for name, value in answer.headers.items()
+        if name.lower() == "x-oauth-scopes"
+        for scope in value.split(",")
+    }
+    missing = sorted(wanted_scopes() - granted)
+    if missing:
+        cure = "add them as in deploy/slack-manifest.yaml and reinstall the app"
+        return Finding(what="scopes", well=False, seen="missing: " + ", ".join(missing), cure=cure)
+    return Finding(what="scopes", well=True, seen=f"{len(granted)} granted, none missing")
+
+
+def wanted_scopes(manifest: Path | None = None) -> set[str]:
+    """The bot scopes of the app manifest."""
+    source = shipped(MANIFEST) if manifest is None else manifest
+    parsed = yaml.safe_load(source.read_text(encoding="utf-8"))
+    return set(parsed["oauth_config"]["scopes"]["bot"])
+
+
+def _clock(answer: SlackResponse, began: float) -> Finding:
+    stamp = next((v for k, v in answer.headers.items() if k.lower() == "date"), None)
+    if stamp is None:
+        return Finding(what="clock", well=True, seen="Slack told no time to compare with")
+    theirs = parsedate_to_datetime(stamp)
+    ours = dt.datetime.fromtimestamp((began + time.time()) / 2, tz=dt.UTC)
+    skew = abs((ours - theirs).total_seconds())
+    if skew > SKEW:
+        cure = "set the machine's clock (NTP): leases and signatures depend on it"
+        return Finding(what="clock", well=False, seen=f"{skew:.0f} s off Slack's", cure=cure)
+    return Finding(what="clock", well=True, seen=f"within {max(1.0, skew):.0f} s of Slack's")

@@ -1,0 +1,1 @@
+"""The control loop: one writer that joins cluster, engine, storage and announcements."""

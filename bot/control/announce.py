@@ -1,0 +1,231 @@
+"""Turns what happened into notices: who is to hear of it, under which key.
+
+The key makes a message unique for good, so a step that is repeated says nothing twice.
+Background load (Source.TRACE) is silent, except where it meets a request of a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from bot import notices
+from bot.control.ledger import Ledger
+from bot.terms import Terms
+from scheduler.model import GPU, Admission, Explanation, Preemption, QueueName, Starvation
+from storage.records import Audience, Notice, Request, Source
+
+
+def nodes_of(admission: Admission, request: Request) -> tuple[tuple[str, int], ...]:
+    """GPUs by node of a grant, in the order of node names."""
+    per_pod = {p.name: p.requests.get(GPU, 0) for p in request.workload.pod_sets}
+    total: dict[str, int] = {}
+    for assignment in admission.assignments:
+        for node, pods in assignment.nodes:
+            total[node] = total.get(node, 0) + pods * per_pod[assignment.name]
+    return tuple(sorted(total.items()))
+
+
+def flavor_of(admission: Admission) -> str:
+    """The flavor (or flavors, joined) that a grant's GPUs come from."""
+    found = [str(a.flavors[GPU]) for a in admission.assignments if GPU in a.flavors]
+    return "+".join(dict.fromkeys(found))
+
+
+def say_admitted(ledger: Ledger, terms: Terms, request: Request, admission: Admission) -> None:
+    """Tell channel and thread what was granted."""
+    if request.source is Source.TRACE:
+        return
+    args = notices.AdmittedArgs(
+        request=request.id,
+        name=request.workload.name,
+        owner=request.workload.owner,
+        team=request.workload.team,
+        pool=terms.pool(admission.queue),
+        flavor=flavor_of(admission),
+        gpus=request.workload.gpus,
+        nodes=nodes_of(admission, request),
+        until=request.lease_ends.timestamp() if request.lease_ends else None,
+        waited=max(0.0, ledger.now - request.created.timestamp()),
+    )
+    _say(ledger, f"admitted:{request.decision}", args, request.id, "channel", "thread")
+
+
+def say_ended(ledger: Ledger, request: Request, ran: float) -> None:
+    """Tell the thread how a request ended."""
+    if request.source is Source.TRACE:
+        return
+    args = notices.EndedArgs(
+        request=request.id,
+        name=request.workload.name,
+        owner=request.workload.owner,
+        state=request.state,
+        gpus=request.workload.gpus,
+        ran=ran,
+        gpu_hours=ledger.held(request.id) / 3600 * request.workload.gpus,
+        by=request.ended_by,
+    )
+    _say(ledger, f"ended:{request.id}", args, request.id, "thread")
+
+
+def say_requeued(
+    ledger: Ledger,
+    request: Request,
+    cause: Literal["preempted", "node-lost", "failed"],
+    position: int,
+) -> None:
+    """Tell the thread that the request waits again, and where."""
+    if request.source is Source.TRACE:
+        return
+    args = notices.RequeuedArgs(
+        request=request.id,
+        name=request.workload.name,
+        owner=request.workload.owner,
+        cause=cause,
+        position=position,
+    )
+    _say(ledger, f"requeued:{request.decision}", args, request.id, "thread")
+
+
+def say_lease_ending(ledger: Ledger, request: Request) -> None:
+    """Remind the owner, once for each grant."""
+    if request.source is Source.TRACE or request.lease_ends is None:
+        return
+    args = notices.LeaseEndingArgs(
+        request=request.id,
+        name=request.workload.name,
+        owner=request.workload.owner,
+        gpus=request.workload.gpus,
+        ends=request.lease_ends.timestamp(),
+    )
+    key = f"lease-ending:{request.decision}"
+    _put(ledger, f"{key}:person", args, Audience.PERSON, request.id, request.workload.owner)
+
+
+def say_starving(ledger: Ledger, terms: Terms, request: Request, found: Starvation) -> None:
+    """Alert channel, thread and on-call, once for each time it begins to starve."""
+    if request.source is Source.TRACE:
+        return
+    why = found.explanation
+    args = notices.StarvingArgs(
+        request=request.id,
+        name=request.workload.name,
+        owner=request.workload.owner,
+        team=request.workload.team,
+        pool=terms.pool(why.queue),
+        gpus=request.workload.gpus,
+        priority=request.workload.priority_class,
+        waited=found.waited,
+        target_wait=found.target_wait,
+        reason=why.verdict.reason,
+        figures=dict(why.verdict.figures),
+        position=why.position,
+        holders=_holders(why),
+    )
+    _say(ledger, f"starving:{request.decision}", args, request.id, "channel", "thread", "oncall")
+
+
+def say_preempted(ledger: Ledger, terms: Terms, found: Sequence[Preemption]) -> None:
+    """Tell owners, channel and on-call who was stopped for whom, by which rule.
+
+    One private notice a target; one post a preemptor. Silent between background loads.
+    """
+    by_preemptor: dict[str, list[Preemption]] = {}
+    for preemption in found:
+        by_preemptor.setdefault(preemption.preemptor, []).append(preemption)
+    for preemptor_id, group in by_preemptor.items():
+        _say_group(ledger, terms, ledger.get(preemptor_id), group)
+
+
+def _say_group(
+    ledger: Ledger, terms: Terms, preemptor: Request, group: Sequence[Preemption]
+) -> None:
+    told = []
+    touched = preemptor.source is not Source.TRACE
+    for preemption in group:
+        target = ledger.get(preemption.target)
+        args = notices.PreemptedArgs(
+            target=_party(terms, target, preemption.target_queue),
+            preemptor=_party(terms, preemptor, preemption.preemptor_queue),
+            rule=preemption.rule,
+            level=preemption.level,
+            ran=preemption.ran,
+            grace=terms.grace(preemption.target_queue),
+            at=preemption.at,
+        )
+        told.append((target, args))
+        if target.source is not Source.TRACE:
+            touched = True
+            key = f"preempted:{target.decision}"
+            _put(
+                ledger,
+                f"{key}:person",
+                args,
+                Audience.PERSON,
+                target.id,
+                target.workload.owner,
+            )
+            _put(ledger, f"{key}:thread", args, Audience.THREAD, target.id)
+    if touched:
+        post = notices.PreemptedGroupArgs(
+            preemptor=told[0][1].preemptor,
+            targets=tuple(args for _, args in told),
+            at=group[0].at,
+        )
+        first = told[0][0].decision  # a grant is preempted once, so this names the group for good
+        _say(ledger, f"preempted-group:{first}", post, preemptor.id, "oncall", "channel")
+
+
+def _party(terms: Terms, request: Request, queue: QueueName) -> notices.Party:
+    return notices.Party(
+        request=request.id,
+        name=request.workload.name,
+        owner=request.workload.owner,
+        team=request.workload.team,
+        pool=terms.pool(queue),
+        queue=queue,
+        path=terms.path(queue),
+        gpus=request.workload.gpus,
+    )
+
+
+def _holders(why: Explanation) -> tuple[notices.HolderArgs, ...]:
+    return tuple(
+        notices.HolderArgs(request=h.workload, team=h.team, gpus=h.gpus, ends=h.ends)
+        for h in why.holders
+    )
+
+
+def _say(ledger: Ledger, key: str, args: notices.NoticeArgs, request: str, *audiences: str) -> None:
+    for audience in map(Audience, audiences):
+        _put(ledger, f"{key}:{audience}", args, audience, request)
+
+
+def _put(
+    ledger: Ledger,
+    key: str,
+    args: notices.NoticeArgs,
+    audience: Audience,
+    request: str,
+    target: str | None = None,
+) -> None:
+    ledger.say(
+        Notice(
+            key=key,
+            kind=args.kind,
+            audience=audience,
+            request=request,
+            target=target,
+            args=args.model_dump(mode="json"),
+            urgent=args.kind in _URGENT,
+        )
+    )
+
+
+_URGENT: frozenset[notices.NoticeKind] = frozenset(
+    {
+        notices.NoticeKind.PREEMPTED,
+        notices.NoticeKind.PREEMPTED_GROUP,
+        notices.NoticeKind.STARVING,
+    }
+)

@@ -1,0 +1,201 @@
+"""What one step of the loop will have stored and done, kept together until it is stored.
+
+The loop is the only one that moves requests, so the copies loaded here stay true until
+`record` writes them. Nothing in a ledger may be acted on before its transaction commits.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Unpack
+
+from bot import notices
+from bot.clock import moment
+from bot.clusters.base import Action
+from scheduler.model import Seconds
+from storage.errors import UnknownRequest
+from storage.records import Audience, Notice, Request, Source, UsageSample
+from storage.requests import Changes
+from storage.states import RequestState, check_move
+from storage.store import Store
+from storage.work import Work
+
+LOOP = "gpubot"  # the actor of what nobody asked for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """One move of one request, with what else changes on its row."""
+
+    request: str
+    after: RequestState
+    at: dt.datetime
+    actor: str
+    reason: str
+    details: Mapping[str, object] = field(default_factory=dict)
+    changes: Changes = field(default_factory=Changes)
+
+
+class Ledger:
+    """Collects moves, notices and actions of one step, in order.
+
+    `said_at` is the wall-clock moment from which the notices are due.
+    """
+
+    def __init__(self, store: Store, now: Seconds, said_at: dt.datetime) -> None:
+        self.now = now
+        self.at = moment(now)
+        self.actions: list[Action] = []
+        self._store = store
+        self._said_at = said_at
+        self._requests: dict[str, Request] = {}
+        self._moves: list[Move] = []
+        self._amendments: dict[str, Changes] = {}
+        self._notices: dict[str, Notice] = {}
+        self._handled: list[int] = []
+        self._samples: list[UsageSample] = []
+
+    def __bool__(self) -> bool:
+        kept = (self._moves, self._amendments, self._notices, self._handled, self._samples)
+        return any(kept)
+
+    @property
+    def handled(self) -> tuple[int, ...]:
+        """The desk events this step carries out."""
+        return tuple(self._handled)
+
+    @property
+    def speaks(self) -> bool:
+        """Whether the announcer has something to do after this step."""
+        return bool(self._notices)
+
+    def load(self, ids: Iterable[str]) -> None:
+        """Read the requests of these ids that are not here yet, in one go."""
+        missing = sorted(set(ids) - self._requests.keys())
+        if missing:
+            with self._store.read() as view:
+                self.put(view.requests.by_ids(missing).values())
+
+    def put(self, requests: Iterable[Request]) -> None:
+        """Take in requests that were read elsewhere."""
+        for request in requests:
+            self._requests.setdefault(request.id, request)
+
+    def find(self, request_id: str) -> Request | None:
+        """The request as it will be, or None if storage does not know it."""
+        if request_id not in self._requests:
+            self.load([request_id])
+        return self._requests.get(request_id)
+
+    def get(self, request_id: str) -> Request:
+        """The request as it will be. Raises UnknownRequest."""
+        request = self.find(request_id)
+        if request is None:
+            raise UnknownRequest(request_id)
+        return request
+
+    def move(
+        self,
+        request_id: str,
+        after: RequestState,
+        *,
+        reason: str,
+        actor: str = LOOP,
+        details: Mapping[str, object] | None = None,
+        **changes: Unpack[Changes],
+    ) -> Request:
+        """Move a request and update its card. Raises IllegalMove, and keeps nothing of it."""
+        request = self.get(request_id)
+        check_move(request.id, request.state, after)
+        self._moves.append(
+            Move(
+                request=request.id,
+                after=after,
+                at=self.at,
+                actor=actor,
+                reason=reason,
+                details=details or {},
+                changes=changes,
+            )
+        )
+        moved = dataclasses.replace(request, state=after, changed=self.at, **changes)
+        return self._keep(moved)
+
+    def amend(self, request_id: str, **changes: Unpack[Changes]) -> Request:
+        """Change a request that does not move. Raises UnknownRequest."""
+        request = self.get(request_id)
+        self._amendments.setdefault(request_id, Changes()).update(changes)
+        return self._keep(dataclasses.replace(request, **changes))
+
+    def held(self, request_id: str) -> float:
+        """Seconds for which the request has held GPUs, in all its attempts."""
+        with self._store.read() as view:
+            story = [(line.after, line.at) for line in view.transitions.of(request_id)]
+        story += [(move.after, move.at) for move in self._moves if move.request == request_id]
+        total, since = 0.0, None
+        for state, at in story:
+            if since is not None:
+                total += (at - since).total_seconds()
+            since = at if state.holding else None
+        return total + ((self.at - since).total_seconds() if since is not None else 0.0)
+
+    def say(self, notice: Notice) -> None:
+        """Have a notice sent once the step is stored; the last of a key wins."""
+        self._notices[notice.key] = notice
+
+    def redraw(self, request: Request) -> None:
+        """Have the card of a request drawn again; background load has none."""
+        if request.source is Source.TRACE:
+            return
+        self.say(
+            Notice(
+                key=f"card:{request.id}",
+                kind=notices.NoticeKind.CARD,
+                audience=Audience.CARD,
+                request=request.id,
+                args=notices.CardArgs(request=request.id).model_dump(mode="json"),
+            )
+        )
+
+    def act(self, action: Action) -> None:
+        """Have the cluster do something once the step is stored."""
+        self.actions.append(action)
+
+    def done(self, event_id: int) -> None:
+        """Mark a desk event as carried out."""
+        self._handled.append(event_id)
+
+    def sample(self, samples: Iterable[UsageSample]) -> None:
+        """Keep usage samples."""
+        self._samples.extend(samples)
+
+    def record(self, work: Work) -> None:
+        """Write everything. Call inside one transaction; commit is the caller's."""
+        # One query for all rows, instead of one for each move.
+        work.requests.by_ids([move.request for move in self._moves])
+        for move in self._moves:
+            work.requests.move(
+                move.request,
+                move.after,
+                at=move.at,
+                actor=move.actor,
+                reason=move.reason,
+                details=move.details,
+                **move.changes,
+            )
+        for request_id, changes in self._amendments.items():
+            work.requests.amend(request_id, **changes)
+        for notice in self._notices.values():
+            work.outbox.put(notice, self._said_at)
+        if self._samples:
+            work.usage.put(*self._samples)
+        if self._handled:
+            work.events.mark(self._handled, self.at)
+
+    def _keep(self, request: Request) -> Request:
+        self._requests[request.id] = request
+        self.redraw(request)
+        return request

@@ -1,0 +1,280 @@
+"""The loop: cluster and desk events -> engine -> one transaction -> cluster. One writer.
+
+Only this module calls the engine's mutating methods and a cluster's. Nothing is done to
+the cluster before it is stored; nothing is decided while cluster or storage cannot be
+reached. Whatever goes wrong, the engine is thrown away and built anew from both.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from bot.clock import Clock, WallClock, moment
+from bot.clusters.base import Action, Cluster, ClusterEvent, ClusterUnreachable, Gone, Started
+from bot.control import decided, observed, orders, recovery
+from bot.control.ledger import LOOP, Ledger
+from bot.terms import Terms
+from scheduler.engine import Engine
+from scheduler.layout import Layout
+from scheduler.state import EngineError
+from storage.records import DeskEvent
+from storage.states import IllegalMove, RequestState
+from storage.store import Store
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+REMEMBERED = 50_000  # handled desk events that a late waiter can still ask about
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds between tries of an unreachable cluster
+
+
+class NotReady(Exception):
+    """The engine has not been built yet: the cluster or storage was never reached."""
+
+
+class GivenUp(Exception):
+    """A step overran its limit and another has taken over; it must do nothing more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """How the loop is doing. Times are seconds of the monotonic clock."""
+
+    ready: bool
+    last_step: float | None
+    cluster_trouble: str | None
+    failures: int
+
+
+class Control:
+    """Owns the engine. `step` is called by one ticker; `read` and `wait` by anybody.
+
+    Args:
+        wall: the clock that messages are delivered by.
+        fence: the number of this leader, which storage checks in each transaction.
+
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        cluster: Cluster,
+        layout: Layout,
+        clock: Clock,
+        wall: Clock | None = None,
+        fence: int | None = None,
+    ) -> None:
+        self.terms = Terms(layout)
+        self.clock = clock
+        self.wall: Clock = WallClock() if wall is None else wall
+        self.store = store
+        self._cluster = cluster
+        self._layout = layout
+        self._fence = fence
+        self._engine: Engine | None = None
+        self._lock = threading.RLock()
+        self._stepping = threading.Lock()
+        self._era = 0
+        self._undone: list[Action] = []
+        self._handled: OrderedDict[int, None] = OrderedDict()
+        self._news = threading.Condition()
+        self._pause = 0.0
+        self._resume_at = 0.0
+        self._trouble: str | None = None
+        self._failures = 0
+        self._last_step: float | None = None
+        self.on_notices: Callable[[], None] = lambda: None
+        self.on_wake: Callable[[], None] = lambda: None
+
+    # ---- for everybody
+
+    def read(self, look: Callable[[Engine], T]) -> T:
+        """Look at the engine while nothing changes it. Raises NotReady."""
+        with self._lock:
+            if self._engine is None:
+                raise NotReady
+            return look(self._engine)
+
+    def wake(self) -> None:
+        """Have the next step run at once."""
+        self.on_wake()
+
+    def wait(self, event_id: int, seconds: float) -> bool:
+        """Wait until a desk event has been carried out; False if it was not in time."""
+        with self._news:
+            return self._news.wait_for(lambda: event_id in self._handled, timeout=seconds)
+
+    def health(self) -> Health:
+        """How the loop is doing."""
+        return Health(
+            ready=self._engine is not None,
+            last_step=self._last_step,
+            cluster_trouble=self._trouble,
+            failures=self._failures,
+        )
+
+    # ---- the loop
+
+    def step(self) -> None:
+        """Take in what happened, decide, store, then do. Safe to call at any time."""
+        if time.monotonic() < self._resume_at:
+            return
+        with self._stepping:
+            era = self._era
+            try:
+                self._step(era)
+            except ClusterUnreachable as error:
+                self._back_off(error)
+            except GivenUp:
+                log.warning("a step that was given up has come back and is dropped")
+            except Exception:
+                self._failures += 1
+                self._forget(era)
+                raise
+            else:
+                self._pause, self._trouble = 0.0, None
+                self._last_step = time.monotonic()
+
+    def give_up(self) -> None:
+        """A step hangs: let the next one start afresh, from storage and a full list."""
+        with self._news:
+            self._era += 1
+            self._stepping = threading.Lock()
+            self._engine_is_stale()
+
+    def propose(self, write: Callable[[Engine, Ledger], None]) -> None:
+        """Let a tick that is not a step change requests, in a transaction of its own.
+
+        Does nothing while there is no engine to go by.
+        """
+        with self._stepping:
+            era = self._era
+            if self._engine is None or self._undone:
+                return
+            ledger = self._ledger()
+            try:
+                with self._lock:
+                    write(self._engine, ledger)
+                    self._commit(ledger, era)
+            except Exception:
+                self._forget(era)
+                raise
+            self._act(ledger, era)
+
+    def _step(self, era: int) -> None:
+        if self._engine is None:
+            self._recover(era)
+        self._finish_undone(era)
+        ledger = self._ledger()
+        seen = self._cluster.poll(ledger.now)
+        self._check(era)
+        asked = self._read_orders(ledger, seen)
+        with self._lock:
+            engine = self._ready()
+            for event in seen:
+                observed.take_in(engine, ledger, event)
+            for order in asked:
+                self._carry_out(engine, ledger, order)
+            decided.take_down(ledger, self.terms, engine.cycle(ledger.now))
+            self._commit(ledger, era)
+        self._act(ledger, era)
+
+    def _recover(self, era: int) -> None:
+        ledger = self._ledger()
+        seen = self._cluster.observe(ledger.now)
+        self._check(era)
+        with self._lock:  # a step that was given up cannot commit behind this one's back
+            self._check(era)
+            engine = recovery.rebuild(self.store, self._layout, self.terms, seen, ledger)
+            self._undone = []
+            self._commit(ledger, era)
+            self._engine = engine
+        log.info(
+            "engine built: %d nodes, %d gangs seen, %d actions to do again",
+            len(seen.nodes),
+            len(seen.workloads),
+            len(ledger.actions),
+        )
+        self._act(ledger, era)
+
+    def _read_orders(self, ledger: Ledger, seen: Sequence[ClusterEvent]) -> tuple[DeskEvent, ...]:
+        with self.store.read() as view:
+            asked = view.events.unhandled()
+            wanted = {order.request for order in asked}
+            wanted.update(event.workload for event in seen if isinstance(event, (Started, Gone)))
+            if wanted:
+                ledger.put(view.requests.by_ids(sorted(wanted)).values())
+        return asked
+
+    def _carry_out(self, engine: Engine, ledger: Ledger, order: DeskEvent) -> None:
+        """Carry out one order; one that cannot be is logged and put aside, not repeated."""
+        try:
+            orders.carry_out(engine, ledger, self.terms, order)
+        except (EngineError, IllegalMove):
+            log.exception("desk event %d (%s of %s) failed", order.id, order.kind, order.request)
+            request = ledger.get(order.request)
+            if request.state is RequestState.WAITING:  # the engine cannot take it: say so
+                orders.drop(ledger, request, LOOP, reason="not-understood")
+        ledger.done(order.id)
+
+    def _commit(self, ledger: Ledger, era: int) -> None:
+        self._check(era)
+        if not ledger:
+            return
+        with self.store.write(self._fence) as work:
+            ledger.record(work)
+        with self._news:
+            for event_id in ledger.handled:
+                self._handled[event_id] = None
+            while len(self._handled) > REMEMBERED:
+                self._handled.popitem(last=False)
+            self._news.notify_all()
+        if ledger.speaks:
+            self.on_notices()
+
+    def _act(self, ledger: Ledger, era: int) -> None:
+        self._undone.extend(ledger.actions)
+        self._finish_undone(era)
+
+    def _finish_undone(self, era: int) -> None:
+        """Do what is stored but not done; it is kept until the cluster has taken all of it."""
+        if self._undone:
+            self._check(era)
+            self._cluster.apply_all(tuple(self._undone), self.clock.now())
+            self._check(era)
+            self._undone = []
+
+    def _back_off(self, error: ClusterUnreachable) -> None:
+        self._pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, 2 * self._pause))
+        wait = self._pause * random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, no secret
+        self._resume_at = time.monotonic() + wait
+        self._trouble = str(error)
+        log.warning("cluster unreachable (%s): deciding nothing for %.1f s", error, wait)
+
+    def _forget(self, era: int) -> None:
+        if era == self._era:
+            self._engine_is_stale()
+
+    def _engine_is_stale(self) -> None:
+        self._engine = None
+        self._undone = []
+
+    def _check(self, era: int) -> None:
+        if era != self._era:
+            raise GivenUp
+
+    def _ready(self) -> Engine:
+        if self._engine is None:
+            raise NotReady
+        return self._engine
+
+    def _ledger(self) -> Ledger:
+        return Ledger(self.store, self.clock.now(), moment(self.wall.now()))

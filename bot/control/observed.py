@@ -1,0 +1,121 @@
+"""What the cluster reports, turned into engine events and moves of requests.
+
+A report names the decision it belongs to; one about an earlier grant is old news and is
+dropped, so the same list may be delivered any number of times.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from bot.clusters.base import ClusterEvent, EndKind, Gone, NodeGone, NodeSeen, Started
+from bot.control import announce
+from bot.control.ledger import Ledger
+from scheduler import events
+from scheduler.engine import Engine
+from scheduler.model import NodeName, WorkloadId
+from storage.records import Request, Source
+from storage.states import RequestState
+
+log = logging.getLogger(__name__)
+S = RequestState
+
+
+def take_in(engine: Engine, ledger: Ledger, event: ClusterEvent) -> None:
+    """Bring one report into the engine and the ledger."""
+    match event:
+        case NodeSeen():
+            engine.apply(events.NodeObserved(node=event.node))
+        case NodeGone():
+            engine.apply(events.NodeRemoved(node=NodeName(event.name)))
+        case Started():
+            _started(ledger, event)
+        case Gone():
+            _gone(engine, ledger, event)
+
+
+def _current(ledger: Ledger, event: Started | Gone) -> Request | None:
+    request = ledger.find(event.workload)
+    if request is None or request.decision != event.decision or request.state.final:
+        log.info("old news of %s (%s): %s", event.workload, event.decision, type(event).__name__)
+        return None
+    return request
+
+
+def _started(ledger: Ledger, event: Started) -> None:
+    request = _current(ledger, event)
+    if request is not None and request.state is S.ADMITTED:
+        ledger.move(request.id, S.RUNNING, reason="pods-ready", started=ledger.at)
+
+
+def _gone(engine: Engine, ledger: Ledger, event: Gone) -> None:
+    request = _current(ledger, event)
+    if request is None:
+        return
+    after = after_gone(request, event.kind)
+    if request.state is S.WAITING:  # was requeued already, its pods outlived the note
+        _leave(engine, ledger, request, events.Evicted)
+    elif after is S.WAITING:
+        requeue(engine, ledger, request, event.kind)
+    else:
+        _leave(engine, ledger, request, events.Finished)
+        end(ledger, request, after, reason=f"pods-{event.kind}")
+
+
+def _leave(
+    engine: Engine,
+    ledger: Ledger,
+    request: Request,
+    how: type[events.Evicted] | type[events.Finished],
+) -> None:
+    """Tell the engine, which may not have been able to take the request in at all."""
+    workload_id = WorkloadId(request.id)
+    if engine.workload(workload_id) is not None:
+        engine.apply(how(workload=workload_id, at=ledger.now))
+    elif how is events.Evicted:
+        engine.apply(events.Submitted(workload=request.workload))
+
+
+def after_gone(request: Request, kind: EndKind) -> RequestState:
+    """Where a request goes whose last pod is gone.
+
+    Work that ended by itself has ended, whatever was planned for it. What was being
+    stopped for its owner ends as planned; everything else waits again.
+    """
+    if kind is EndKind.FINISHED:
+        return S.FINISHED
+    if request.state is S.STOPPING:
+        return request.ending or S.RELEASED
+    if kind is EndKind.FAILED:
+        return S.FAILED
+    return S.WAITING
+
+
+def requeue(engine: Engine, ledger: Ledger, request: Request, kind: EndKind) -> None:
+    """Put a stopped or lost gang back at its old place in its queue."""
+    preempted = request.state is S.PREEMPTING
+    _leave(engine, ledger, request, events.Evicted)
+    back = ledger.move(
+        request.id,
+        S.WAITING,
+        reason="preempted" if preempted else f"pods-{kind}",
+        started=None,
+        lease_ends=None,
+    )
+    if back.source is not Source.TRACE:  # an explanation costs more than a move
+        position = engine.explain(WorkloadId(request.id), ledger.now).position
+        announce.say_requeued(ledger, back, "preempted" if preempted else "node-lost", position)
+
+
+def end(ledger: Ledger, request: Request, after: RequestState, *, reason: str) -> None:
+    """Bring a request to its final state and tell its thread."""
+    began = request.started
+    ended = ledger.move(
+        request.id,
+        after,
+        reason=reason,
+        actor=request.ended_by or request.workload.owner,
+        lease_ends=None,
+    )
+    ran = (ledger.at - began).total_seconds() if began else 0.0
+    announce.say_ended(ledger, ended, ran)

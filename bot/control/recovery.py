@@ -1,0 +1,143 @@
+"""Building the engine anew: at start, after a failed transaction, after a step given up.
+
+Storage says what was decided, the cluster says what is there. What was decided is done
+again (the cluster's `apply` is idempotent, and tells the end of an attempt once more if
+that was missed); what is there without a decision of ours is stopped.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Iterable
+
+from bot.clusters.base import Observation, Observed, PodsState, Stop
+from bot.control import orders
+from bot.control.decided import start
+from bot.control.ledger import LOOP, Ledger
+from bot.terms import Terms
+from scheduler import events
+from scheduler.engine import Engine
+from scheduler.layout import Layout
+from scheduler.model import QueueName, TeamName, Usage, WorkloadId
+from scheduler.state import EngineError
+from storage.records import Request, Setting, UsageSample
+from storage.states import FINAL, RequestState
+from storage.store import Store
+
+log = logging.getLogger(__name__)
+
+S = RequestState
+OPEN = tuple(state for state in RequestState if state not in FINAL)
+PAUSE = "pause:"  # settings of this prefix name a queue that admits nothing
+
+
+def rebuild(
+    store: Store, layout: Layout, terms: Terms, seen: Observation, ledger: Ledger
+) -> Engine:
+    """An engine that knows what storage and the cluster know; `ledger` gets the repairs."""
+    with store.read() as view:
+        requests = view.requests.find(states=OPEN)
+        samples = view.usage.all()
+        settings = view.settings.all(now=ledger.at)
+        unsubmitted = {event.request for event in view.events.unhandled()}
+    ledger.put(requests)
+    engine = Engine(layout)
+    for node in seen.nodes:
+        engine.apply(events.NodeObserved(node=node))
+    _restore_usage(engine, samples)
+    _pause(engine, layout, settings)
+    there = {observed.workload: observed for observed in seen.workloads}
+    for request in requests:
+        observed = there.pop(WorkloadId(request.id), None)
+        if request.state is not S.WAITING:
+            _restore(engine, ledger, terms, request, observed)
+        elif observed is not None:
+            _clear(engine, ledger, terms, request, observed)
+        elif request.id not in unsubmitted:  # else its submission is still to be carried out
+            _rejoin(engine, ledger, terms, request)
+    for stranger in there.values():
+        log.warning(
+            "%s runs as %s, which nobody decided: stopping it",
+            stranger.workload,
+            stranger.decision,
+        )
+        ledger.act(_stop(stranger, terms))
+    return engine
+
+
+def _restore_usage(engine: Engine, samples: Iterable[UsageSample]) -> None:
+    for sample in samples:
+        usage = Usage(
+            team=TeamName(sample.team), chip_hours=sample.chip_hours, at=sample.at.timestamp()
+        )
+        engine.apply(events.UsageRestored(usage=usage))
+
+
+def _pause(engine: Engine, layout: Layout, settings: Iterable[Setting]) -> None:
+    known = {queue.name for queue in layout.queues}
+    for setting in settings:
+        queue = QueueName(setting.name.removeprefix(PAUSE))
+        if setting.name.startswith(PAUSE) and queue in known:
+            engine.apply(events.QueuePaused(queue=queue))
+
+
+def _rejoin(engine: Engine, ledger: Ledger, terms: Terms, request: Request) -> None:
+    """A request that waits joins its queue, unless the policy has that no more."""
+    if terms.knows(request.workload.queue):
+        overflow = tuple(queue for queue in request.workload.overflow if terms.knows(queue))
+        workload = dataclasses.replace(request.workload, overflow=overflow)
+        engine.apply(events.Submitted(workload=workload))
+        return
+    log.error("%s waits in %s, which the policy lacks", request.id, request.workload.queue)
+    orders.drop(ledger, request, LOOP, reason="queue-gone")
+
+
+def _clear(
+    engine: Engine, ledger: Ledger, terms: Terms, request: Request, observed: Observed
+) -> None:
+    """A request that waits but has pods: it holds their room until they are gone."""
+    log.warning("%s waits but has pods of %s: stopping them", request.id, observed.decision)
+    engine.apply(
+        events.Restored(workload=request.workload, admission=observed.admission, leaving=True)
+    )
+    ledger.act(_stop(observed, terms))
+
+
+def _restore(
+    engine: Engine, ledger: Ledger, terms: Terms, request: Request, observed: Observed | None
+) -> None:
+    """A request that holds GPUs holds them again, and what was decided is done again."""
+    if request.admission is None:
+        raise ValueError(f"{request.id} is {request.state} without an admission")
+    leaving = request.state in {S.PREEMPTING, S.STOPPING}
+    try:
+        engine.apply(
+            events.Restored(workload=request.workload, admission=request.admission, leaving=leaving)
+        )
+    except EngineError:
+        log.exception("%s cannot hold what it was granted: stopping it", request.id)
+        leaving = True  # its end, once seen, says what becomes of it
+    current = observed is not None and observed.decision == request.decision
+    if observed is not None and not current:
+        ledger.act(_stop(observed, terms))
+    if leaving:
+        ledger.act(
+            Stop(
+                workload=request.workload.id,
+                decision=request.decision,
+                grace=terms.grace(request.admission.queue),
+            )
+        )
+    elif not current:
+        ledger.act(start(request, request.admission))
+    elif request.state is S.ADMITTED and observed and observed.state is PodsState.RUNNING:
+        ledger.move(request.id, S.RUNNING, reason="pods-ready", started=ledger.at)
+
+
+def _stop(observed: Observed, terms: Terms) -> Stop:
+    return Stop(
+        workload=observed.workload,
+        decision=observed.decision,
+        grace=terms.grace(observed.admission.queue),
+    )

@@ -1,0 +1,117 @@
+"""What time alone brings about: leases that end, starvation, usage samples, stale cards.
+
+Each sweep runs inside `Control.propose`: it reads the engine, writes to the ledger, and
+may run twice without saying or doing anything twice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+
+from bot.clock import moment
+from bot.control import announce, orders
+from bot.control.ledger import LOOP, Ledger
+from bot.terms import Terms, remind_ahead
+from scheduler import events
+from scheduler.engine import Engine
+from scheduler.layout import AfterLease
+from scheduler.model import Explanation, WorkloadId
+from storage.records import Request, Source, UsageSample
+from storage.states import RequestState
+from storage.store import Store
+
+S = RequestState
+
+
+def sample_usage(engine: Engine, ledger: Ledger) -> None:
+    """Take the usage sample that is due, and keep it."""
+    ledger.sample(
+        UsageSample(team=usage.team, chip_hours=usage.chip_hours, at=moment(usage.at))
+        for usage in engine.sample_usage(ledger.now)
+    )
+
+
+@dataclass(slots=True)
+class LeaseSweep:
+    """Reminds of leases that are about to end, and ends those that have."""
+
+    terms: Terms
+    _dealt_with: set[str] = field(default_factory=set)
+
+    def __call__(self, engine: Engine, ledger: Ledger) -> None:
+        due: dict[str, str] = {}
+        for workload, admission in engine.running():
+            if workload.duration is None:
+                continue
+            ends = admission.at + workload.duration
+            if ends <= ledger.now:
+                due[workload.id] = "over"
+            elif ends - remind_ahead(workload.duration) <= ledger.now:
+                due[workload.id] = "soon"
+        ledger.load(due)
+        dealt_with = set()
+        for request_id, when in due.items():
+            request = ledger.get(request_id)
+            mark = f"{request.decision}:{when}"
+            dealt_with.add(mark)
+            if mark in self._dealt_with or request.state not in {S.ADMITTED, S.RUNNING}:
+                continue
+            if when == "soon":
+                announce.say_lease_ending(ledger, request)
+            else:
+                self._end(engine, ledger, request)
+        self._dealt_with = dealt_with
+
+    def _end(self, engine: Engine, ledger: Ledger, request: Request) -> None:
+        queue = request.admission.queue if request.admission else request.workload.queue
+        if self.terms.after_lease(queue) is AfterLease.RELEASE:
+            orders.stop(engine, ledger, self.terms, request, S.EXPIRED, LOOP)
+        elif not request.workload.preemptible:
+            engine.apply(events.Unprotected(workload=WorkloadId(request.id)))
+            ledger.amend(
+                request.id, workload=dataclasses.replace(request.workload, preemptible=True)
+            )
+
+
+@dataclass(slots=True)
+class StarvationCheck:
+    """Alerts once for each time a request begins to starve; background load is silent."""
+
+    terms: Terms
+
+    def __call__(self, engine: Engine, ledger: Ledger) -> None:
+        found = engine.starving(ledger.now)
+        ledger.load(starvation.workload for starvation in found)
+        for starvation in found:
+            request = ledger.get(starvation.workload)
+            if request.starving_since is None and request.state is S.WAITING:
+                begins = moment(ledger.now - starvation.waited + starvation.target_wait)
+                starving = ledger.amend(request.id, starving_since=begins)
+                announce.say_starving(ledger, self.terms, starving, starvation)
+
+
+@dataclass(slots=True)
+class CardSweep:
+    """Redraws the cards of waiting requests whose position or reason has changed."""
+
+    store: Store
+    _drawn: dict[str, tuple[object, ...]] = field(default_factory=dict)
+
+    def __call__(self, engine: Engine, ledger: Ledger) -> None:
+        with self.store.read() as view:
+            waiting = view.requests.from_source(Source.CHAT, [S.WAITING])
+        drawn = {}
+        for request in waiting:
+            workload_id = WorkloadId(request.id)
+            if engine.workload(workload_id) is None:
+                continue
+            state = _summary(engine.explain(workload_id, ledger.now))
+            drawn[request.id] = state
+            if self._drawn.get(request.id, state) != state:
+                ledger.redraw(request)
+        self._drawn = drawn
+
+
+def _summary(why: Explanation) -> tuple[object, ...]:
+    return why.queue, why.position, why.verdict.reason

@@ -1,0 +1,409 @@
+"""One method for each thing a person can ask for; Slack, the CLI and tests all come here.
+
+The desk stores what is wanted and reads what is so; it never changes the engine and
+never speaks to a cluster. `key` makes an order idempotent: the same delivery again gets
+the first answer again. No network call happens here and no transaction stays open while
+the desk waits for the loop.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from pydantic import TypeAdapter
+
+from bot.asks import Ask
+from bot.clock import moment
+from bot.control.loop import Control, NotReady
+from bot.glance import cluster_view, team_shares
+from bot.listing import list_queue
+from bot.people import Directory
+from bot.plans import Load, named, near, never_fits, plan, refuse
+from bot.rows import OPEN_FIRST, card_of, explain, story_of
+from bot.terms import WAITING_AT_MOST
+from bot.views import (
+    CardView,
+    Choices,
+    Done,
+    HomeView,
+    MineView,
+    QueueView,
+    RefusalCode,
+    Refused,
+    StatusView,
+    Submitted,
+    Verb,
+    WhyView,
+)
+from scheduler.engine import Engine
+from scheduler.model import Explanation, Seconds, Workload
+from storage.records import EventKind, Json, Person, Request, Role, Setting, Source
+from storage.states import FINAL, RequestState
+from storage.work import Work
+
+T = TypeVar("T")
+S = RequestState
+PATIENCE = 1.0  # seconds the desk waits for the loop's decision before it answers without
+OPEN = tuple(state for state in RequestState if state not in FINAL)
+ROWS = 10  # rows of a status; the rest is counted
+ENDED_ROWS = 5
+_MAY_ORDER_ALL = frozenset({Role.ADMIN})
+
+
+class Desk:
+    """Everything a person can ask for. Safe to call from any thread."""
+
+    def __init__(
+        self,
+        control: Control,
+        directory: Directory,
+        *,
+        patience: float = PATIENCE,
+        waiting_at_most: int = WAITING_AT_MOST,
+    ) -> None:
+        self._control = control
+        self._store = control.store
+        self._terms = control.terms
+        self._directory = directory
+        self._patience = patience
+        self._waiting_at_most = waiting_at_most
+
+    # ---- orders
+
+    def submit(
+        self,
+        person_id: str,
+        ask: Ask,
+        *,
+        key: str,
+        channel: str | None = None,
+    ) -> Submitted | Refused:
+        """Store a request and have it decided on; or say why it cannot be, creating nothing."""
+        now = self._control.clock.now()
+        person = self._directory.person(person_id)
+        planned = plan(ask, person, self._terms, now)
+        if isinstance(planned, Workload):
+            planned = self._fits(planned)
+        with self._store.write() as work:
+            if not work.inbox.first(key, self._wall()):
+                return self._again(work, key)
+            if isinstance(planned, Workload) and self._too_many(work, person_id):
+                planned = refuse(RefusalCode.TOO_MANY_WAITING, most=self._waiting_at_most)
+            if isinstance(planned, Refused):
+                work.inbox.remember(key, _refused_json(planned))
+                return planned
+            request_id = work.requests.next_id()
+            request = _new_request(planned, request_id, ask.text, Source.CHAT, now)
+            request = dataclasses.replace(request, channel=channel)
+            work.requests.add(request)
+            event = work.events.add(EventKind.SUBMIT, request.id, person_id, request.created)
+            work.inbox.remember(key, {"request": request.id})
+        decided = self._carried_out(event.id)
+        return Submitted(card=self.card(request.id), decided=decided)
+
+    def submit_load(self, loads: Sequence[Load], *, fed: Setting) -> tuple[str, ...]:
+        """Store background load, and with it how far it was fed; returns the new ids.
+
+        What could never run is left out. The loop takes the rest in at its next step.
+        """
+        now = self._control.clock.now()
+        planned = [(load, self._plan_load(load, now)) for load in loads]
+        good = [(load, found) for load, found in planned if isinstance(found, Workload)]
+        with self._store.write() as work:
+            ids = work.requests.next_ids(len(good)) if good else ()
+            requests = [
+                dataclasses.replace(
+                    _new_request(workload, request_id, "", Source.TRACE, now), run_for=load.run_for
+                )
+                for request_id, (load, workload) in zip(ids, good, strict=True)
+            ]
+            work.requests.add_all(requests)
+            for request in requests:
+                owner = request.workload.owner
+                work.events.add(EventKind.SUBMIT, request.id, owner, request.created)
+            work.settings.put(fed)
+        self._control.wake()
+        return ids
+
+    def _plan_load(self, load: Load, now: Seconds) -> Workload | Refused:
+        team = load.ask.team or ""
+        nobody = Person(id=load.owner, name=load.owner, teams=(team,), role=Role.ADMIN)
+        found = plan(load.ask, nobody, self._terms, now)
+        return self._fits(found) if isinstance(found, Workload) else found
+
+    def setting(self, name: str) -> Setting | None:
+        """A stored setting, or None."""
+        with self._store.read() as view:
+            return view.settings.get(name)
+
+    def cancel(self, person_id: str, request_id: str, *, key: str) -> Done | Refused:
+        """End a request that waits, or stop one that runs."""
+        return self._order(person_id, request_id, EventKind.CANCEL, key)
+
+    def release(self, person_id: str, request_id: str, *, key: str) -> Done | Refused:
+        """Give back what a running request holds."""
+        return self._order(person_id, request_id, EventKind.RELEASE, key)
+
+    def _order(self, person_id: str, request_id: str, kind: EventKind, key: str) -> Done | Refused:
+        person = self._directory.person(person_id)
+        wanted = request_id.strip().upper()
+        with self._store.write() as work:
+            first = work.inbox.first(key, self._wall())
+            request = work.requests.get(wanted)
+            if request is None:
+                return refuse(RefusalCode.NO_SUCH_REQUEST, request=request_id)
+            refused = self._may_order(person, request, kind) if first else None
+            if refused is not None:
+                return refused
+            if first:
+                at = moment(self._control.clock.now())
+                event = work.events.add(kind, request.id, person_id, at)
+                work.inbox.remember(key, {"request": request.id})
+        if first:
+            self._carried_out(event.id)
+        verb = Verb.RELEASING if kind is EventKind.RELEASE else Verb.CANCELLED
+        return Done(verb=verb, card=self.card(wanted), again=not first)
+
+    def _may_order(self, person: Person, request: Request, kind: EventKind) -> Refused | None:
+        workload = request.workload
+        leads = person.role is Role.LEAD and workload.team in person.teams
+        if workload.owner != person.id and not leads and person.role not in _MAY_ORDER_ALL:
+            return refuse(RefusalCode.NOT_YOURS, request=request.id, owner=workload.owner)
+        if request.state.final or request.state is S.STOPPING:
+            return refuse(RefusalCode.ALREADY_ENDED, request=request.id, state=request.state)
+        if kind is EventKind.RELEASE and request.state is S.WAITING:
+            return refuse(RefusalCode.NOT_RUNNING, request=request.id, state=request.state)
+        return None
+
+    def _fits(self, workload: Workload) -> Workload | Refused:
+        """The workload, unless the engine knows that it could never start."""
+        try:
+            refusal = self._control.read(lambda engine: engine.check(workload))
+        except NotReady:
+            return workload  # stored now, judged when the engine is there
+        return workload if refusal is None else never_fits(refusal)
+
+    def _too_many(self, work: Work, person_id: str) -> bool:
+        most = self._waiting_at_most
+        waiting = work.requests.find(states=[S.WAITING], owner=person_id, limit=most)
+        return len(waiting) >= most
+
+    def _again(self, work: Work, key: str) -> Submitted | Refused:
+        """The first answer to a key that was seen before."""
+        answer = work.inbox.answer(key) or {}
+        if "refused" in answer:
+            return _refused_from(answer)
+        request = work.requests.get(str(answer.get("request", "")))
+        if request is None:
+            return refuse(RefusalCode.NO_SUCH_REQUEST, request="")
+        return Submitted(card=self._card_of(request), decided=True, again=True)
+
+    def _carried_out(self, event_id: int) -> bool:
+        self._control.wake()
+        return self._control.wait(event_id, self._patience)
+
+    # ---- looking
+
+    def card(self, request_id: str) -> CardView:
+        """Everything the card of a request shows, read fresh. Raises KeyError."""
+        with self._store.read() as view:
+            request = view.requests.get(request_id)
+        if request is None:
+            raise KeyError(request_id)
+        return self._card_of(request)
+
+    def status(self, person_id: str, what: str | None = None) -> StatusView | Refused:
+        """Own requests, the cluster, and those of one request, person or team."""
+        now = self._control.clock.now()
+        rows: tuple[Request, ...] = ()
+        with self._store.read() as view:
+            mine = view.requests.find(states=OPEN, owner=person_id)
+            if what is not None:
+                found = self._about(view, what)
+                if isinstance(found, Refused):
+                    return found
+                rows = found
+        cards = self._cards(rows[:ROWS])
+        return StatusView(
+            person=person_id,
+            mine=self._cards(_by_state(mine)[:ROWS]),
+            cluster=self._look(lambda engine: cluster_view(engine, self._terms, now)),
+            about=what,
+            rows=cards,
+            more=len(rows) - len(cards),
+        )
+
+    def _about(self, view: Work, what: str) -> tuple[Request, ...] | Refused:
+        word = what.strip()
+        if word.upper().startswith("R-"):
+            request = view.requests.get(word.upper())
+            if request is None:
+                return refuse(RefusalCode.NO_SUCH_REQUEST, request=word)
+            return (request,)
+        person = word.removeprefix("<@").removesuffix(">").removeprefix("@").split("|")[0]
+        owner = self._owner(person)
+        if owner is not None:
+            return _by_state(view.requests.find(states=OPEN, owner=owner))
+        if word.lower() in self._terms.teams:
+            return _by_state(view.requests.find(states=OPEN, team=word.lower()))
+        names = [*self._terms.teams, *(p.name for p in self._directory.people())]
+        return refuse(RefusalCode.UNKNOWN_TARGET, near(word, names), what=word)
+
+    def _owner(self, word: str) -> str | None:
+        if self._directory.knows(word):
+            return word
+        by_name = [p.id for p in self._directory.people() if p.name.lower() == word.lower()]
+        return by_name[0] if by_name else None
+
+    def queue(self, person_id: str, what: str | None = None, page: int = 1) -> QueueView | Refused:
+        """Who waits, in the engine's own order and with its reasons; own rows first."""
+        now = self._control.clock.now()
+        return self._look(
+            lambda engine: list_queue(engine, self._terms, person_id, what, page, now)
+        )
+
+    def why(self, person_id: str, request_id: str) -> WhyView | Refused:
+        """The card, why it waits, and the story so far. Anybody may ask."""
+        wanted = request_id.strip().upper()
+        with self._store.read() as view:
+            request = view.requests.get(wanted)
+            lines = view.transitions.of(wanted)
+        if request is None:
+            return refuse(RefusalCode.NO_SUCH_REQUEST, request=request_id, person=person_id)
+        card = self._card_of(request)
+        return WhyView(card=card, story=story_of(lines), owners=self._owners(card.explanation))
+
+    def _owners(self, why: Explanation | None) -> dict[str, str]:
+        if why is None:
+            return {}
+        named_ids = [*why.ahead, *(holder.workload for holder in why.holders)]
+
+        def look(engine: Engine) -> dict[str, str]:
+            found = {i: engine.workload(i) for i in named_ids}
+            return {i: workload.owner for i, workload in found.items() if workload is not None}
+
+        return self._look(look)
+
+    def mine(self, person_id: str) -> MineView:
+        """Open requests, then the ones that ended last."""
+        with self._store.read() as view:
+            opened = view.requests.find(states=OPEN, owner=person_id)
+            ended = view.requests.find(
+                states=sorted(FINAL), owner=person_id, limit=ENDED_ROWS, newest_first=True
+            )
+        return MineView(
+            person=person_id,
+            open=self._cards(_by_state(opened)),
+            ended=self._cards(ended),
+            at=self._control.clock.now(),
+        )
+
+    def home(self, person_id: str) -> HomeView:
+        """What the App Home of a person shows."""
+        now = self._control.clock.now()
+        person = self._directory.person(person_id)
+        cluster, shares = self._look(
+            lambda engine: (
+                cluster_view(engine, self._terms, now),
+                team_shares(engine, self._terms, person.teams, now),
+            )
+        )
+        return HomeView(
+            person=person.id,
+            name=person.name,
+            role=person.role,
+            mine=self.mine(person_id),
+            shares=shares,
+            cluster=cluster,
+        )
+
+    def choices(self, person_id: str) -> Choices:
+        """What the form offers to a person."""
+        person = self._directory.person(person_id)
+        teams = [str(t) for t in self._terms.teams]
+        mine = [t for t in person.teams if t in teams]
+        return Choices(
+            teams=tuple(teams if person.role is Role.ADMIN else mine),
+            models=self._terms.models,
+            priorities=tuple(str(p) for p in self._terms.priorities(person.role)),
+            default_lease=self._terms.usual_lease(),
+            most_lease=self._terms.longest_lease(),
+            node_gpus=self._terms.node_gpus(),
+        )
+
+    def person(self, person_id: str) -> Person | None:
+        """A person the directory knows, or None."""
+        return self._directory.person(person_id) if self._directory.knows(person_id) else None
+
+    def people(self) -> tuple[Person, ...]:
+        """Everybody the directory knows."""
+        return self._directory.people()
+
+    # ---- how it is done
+
+    def _look(self, look: Callable[[Engine], T]) -> T:
+        return self._control.read(look)
+
+    def _wall(self) -> dt.datetime:
+        return moment(self._control.wall.now())
+
+    def _card_of(self, request: Request) -> CardView:
+        return self._cards([request])[0]
+
+    def _cards(self, requests: Sequence[Request]) -> tuple[CardView, ...]:
+        now = self._control.clock.now()
+        waiting = [request.id for request in requests if request.state is S.WAITING]
+
+        def explain_all(engine: Engine) -> dict[str, Explanation | None]:
+            return {request_id: explain(engine, request_id, now) for request_id in waiting}
+
+        try:
+            reasons = self._look(explain_all) if waiting else {}
+        except NotReady:
+            reasons = {}
+        return tuple(
+            card_of(request, self._terms, now, reasons.get(request.id)) for request in requests
+        )
+
+
+def _by_state(requests: Sequence[Request]) -> tuple[Request, ...]:
+    """What runs first, then what waits; the newest first in each."""
+    return tuple(
+        request for state in OPEN_FIRST for request in reversed(requests) if request.state is state
+    )
+
+
+def _new_request(
+    workload: Workload, request_id: str, text: str, source: Source, now: Seconds
+) -> Request:
+    created = moment(now)
+    return Request(
+        id=request_id,
+        workload=named(workload, request_id),
+        state=S.WAITING,
+        source=source,
+        text=text,
+        created=created,
+        changed=created,
+    )
+
+
+def _refused_json(refused: Refused) -> Json:
+    return {
+        "refused": refused.code,
+        "args": dict(refused.args),
+        "near": list(refused.near),
+        "limit": refused.limit,
+    }
+
+
+def _refused_from(answer: Json) -> Refused:
+    fields = {**answer, "code": answer["refused"]}
+    del fields["refused"]
+    return _REFUSED.validate_python(fields)
+
+
+_REFUSED = TypeAdapter(Refused)

@@ -1,0 +1,80 @@
+"""The cluster and the teams at a glance, from the engine's running totals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from bot.terms import Terms
+from bot.views import ClusterView, PoolView, TeamShare
+from scheduler.engine import Engine
+from scheduler.model import QueueName, Seconds, TeamName
+
+
+def cluster_view(engine: Engine, terms: Terms, now: Seconds) -> ClusterView:
+    """The cluster in numbers, pool by pool in the policy's order."""
+    figures = engine.figures()
+    wanted: Counter[str] = Counter()
+    for workload in engine.pending():
+        wanted[terms.pool(workload.queue)] += workload.gpus
+    nominal: Counter[str] = Counter()
+    for queue in terms.layout.queues:
+        nominal[queue.pool] += terms.nominal(queue.name)
+    pools = tuple(
+        PoolView(
+            pool=pool.pool,
+            nominal=nominal[pool.pool],
+            used=pool.used,
+            borrowed=max(0, pool.used - nominal[pool.pool]),
+            running=pool.running,
+            pending=pool.pending,
+            pending_gpus=wanted[pool.pool],
+        )
+        for pool in figures.pools
+    )
+    return ClusterView(
+        gpus=figures.gpus,
+        used=figures.used,
+        free=figures.free,
+        stranded=figures.stranded,
+        nodes=figures.nodes,
+        whole_free_nodes=figures.whole_free_nodes,
+        unready_nodes=figures.unready_nodes,
+        running=figures.running,
+        pending=figures.pending,
+        largest=figures.whole_free_nodes * terms.node_gpus(),
+        pools=pools,
+        at=now,
+    )
+
+
+def team_shares(
+    engine: Engine, terms: Terms, teams: Sequence[str], now: Seconds
+) -> tuple[TeamShare, ...]:
+    """How some teams stand: GPUs in use, guaranteed GPUs, and rank by decayed chip-hours."""
+    used: Counter[str] = Counter()
+    for workload, _ in engine.running():
+        used[workload.team] += workload.gpus
+    hours = dict.fromkeys(terms.teams, 0.0)
+    hours.update((usage.team, usage.chip_hours) for usage in engine.usage(now))
+    ranked = sorted(hours, key=lambda team: (hours[team], team))
+    return tuple(
+        TeamShare(
+            team=team,
+            used=used[team],
+            nominal=terms.team_nominal(TeamName(team)),
+            chip_hours=hours[TeamName(team)],
+            rank=ranked.index(TeamName(team)) + 1,
+            teams=len(ranked),
+        )
+        for team in teams
+        if team in hours
+    )
+
+
+def used_by_queue(engine: Engine) -> Counter[QueueName]:
+    """GPUs that each queue is charged with."""
+    used: Counter[QueueName] = Counter()
+    for workload, admission in engine.running():
+        used[admission.queue] += workload.gpus
+    return used

@@ -1,0 +1,200 @@
+"""From what a person asked to a workload the engine can take, or the reason why not.
+
+Everything a person may not have, or nobody could ever have, is found here, before a row
+is written: nothing is created half.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rapidfuzz import process
+
+from bot.asks import Ask
+from bot.terms import NAME_AT_MOST, Terms
+from bot.views import RefusalCode, Refused
+from scheduler import routing
+from scheduler.model import (
+    GPU,
+    Figure,
+    LimitKind,
+    PodSet,
+    Priority,
+    Refusal,
+    Seconds,
+    TeamName,
+    Workload,
+    WorkloadId,
+)
+from storage.records import Person, Role
+
+UNNAMED = WorkloadId("R-0")  # stands for a request that has no id yet
+GPUS_AT_MOST = 1_000_000  # beyond any cluster: a slip of the finger, not a request
+_NEAR_ENOUGH = 60  # of 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """One request of the background load: nobody's in particular, charged to `ask.team`."""
+
+    owner: str
+    ask: Ask
+    run_for: Seconds
+
+
+def near(word: str, words: Iterable[str]) -> tuple[str, ...]:
+    """Up to three known words that look like `word`, the likeliest first."""
+    found = process.extract(word.lower(), sorted(set(words)), limit=3, score_cutoff=_NEAR_ENOUGH)
+    return tuple(name for name, _, _ in found)
+
+
+def refuse(code: RefusalCode, near: tuple[str, ...] = (), **args: Figure) -> Refused:
+    """A refusal with its numbers and names."""
+    return Refused(code=code, args=args, near=near)
+
+
+def never_fits(refusal: Refusal) -> Refused:
+    """The engine's "could never start", as the desk says it."""
+    return Refused(
+        code=RefusalCode.NEVER_FITS,
+        args={"where": refusal.where, "asked": refusal.asked, "most": refusal.most},
+        limit=refusal.limit,
+    )
+
+
+def named(workload: Workload, request_id: str) -> Workload:
+    """The same workload under its id."""
+    return dataclasses.replace(workload, id=WorkloadId(request_id))
+
+
+def team_of(ask: Ask, person: Person, terms: Terms) -> TeamName | Refused:
+    """The team that is charged: the one named, or the person's first."""
+    mine = [TeamName(team) for team in person.teams if team in terms.teams]
+    if ask.team is None:
+        if mine:
+            return mine[0]
+        return refuse(RefusalCode.NO_TEAM, person=person.id)
+    asked = TeamName(ask.team.lower())
+    if asked not in terms.teams:
+        return refuse(RefusalCode.UNKNOWN_TEAM, near(asked, terms.teams), team=ask.team)
+    if asked not in mine and person.role is not Role.ADMIN:
+        return refuse(RefusalCode.NOT_YOUR_TEAM, tuple(mine), team=ask.team)
+    return asked
+
+
+def shape_of(ask: Ask, node_gpus: int) -> tuple[int, int] | Refused:
+    """Pods and GPUs of each pod."""
+    numbers = (ask.gpus, ask.nodes, ask.pods, ask.gpus_per_pod)
+    given = [number for number in numbers if number is not None]
+    if not given or any(not 0 < number <= GPUS_AT_MOST for number in given):
+        wrong = next((number for number in given if not 0 < number <= GPUS_AT_MOST), 0)
+        return refuse(RefusalCode.NOT_A_SIZE, asked=wrong)
+    if ask.nodes is not None:
+        return ask.nodes, node_gpus
+    if ask.pods is not None and ask.gpus_per_pod is not None:
+        return ask.pods, ask.gpus_per_pod
+    return _split(ask.gpus or 0, node_gpus)
+
+
+def _split(gpus: int, node_gpus: int) -> tuple[int, int] | Refused:
+    split = routing.split_gpus(gpus, node_gpus)
+    if not isinstance(split, routing.Uneven):
+        return split
+    even = "" if split.even is None else f"{split.even[0]}x{split.even[1]}"
+    return refuse(
+        RefusalCode.NOT_DIVISIBLE,
+        asked=split.gpus,
+        below=split.below,
+        above=split.above,
+        even=even,
+        node=node_gpus,
+    )
+
+
+def plan(ask: Ask, person: Person, terms: Terms, now: Seconds) -> Workload | Refused:
+    """The workload of an ask, under no id yet, or the first thing that is wrong with it."""
+    team = team_of(ask, person, terms)
+    if isinstance(team, Refused):
+        return team
+    shape = shape_of(ask, terms.node_gpus())
+    if isinstance(shape, Refused):
+        return shape
+    trouble = _small_print(ask, person, terms)
+    if trouble is not None:
+        return trouble
+    asked = routing.Ask(
+        team=team,
+        spend=ask.spend,
+        preemptible=ask.preemptible,
+        priority=ask.priority or Priority.MEDIUM,
+        pods=shape[0],
+        gpus_per_pod=shape[1],
+        model=model_of(ask, terms),
+    )
+    found = routing.route(terms.layout, asked)
+    if isinstance(found, Refusal):
+        return never_fits(found)
+    lease = ask.duration or terms.lease_default(found.queue)
+    most = terms.lease_most(found.queue)
+    if lease is not None and most is not None and lease > most:
+        return Refused(
+            code=RefusalCode.LEASE_TOO_LONG,
+            args={"asked": lease, "most": most, "pool": terms.pool(found.queue)},
+            limit=LimitKind.LEASE,
+        )
+    return _workload(ask, person, asked, found, lease, now)
+
+
+def model_of(ask: Ask, terms: Terms) -> str | None:
+    """The policy's spelling of the GPU model asked for; None for any."""
+    if ask.model is None:
+        return None
+    spellings = {model.lower(): model for model in terms.models}
+    return spellings.get(ask.model.lower())
+
+
+def _small_print(ask: Ask, person: Person, terms: Terms) -> Refused | None:
+    """What else can be wrong: model, priority, name."""
+    if ask.model is not None and model_of(ask, terms) is None:
+        found = near(ask.model, terms.models) or terms.models
+        return refuse(RefusalCode.UNKNOWN_MODEL, found, model=ask.model)
+    allowed = terms.priorities(person.role)
+    if ask.priority is not None and ask.priority not in allowed:
+        names = tuple(str(priority) for priority in allowed)
+        return refuse(RefusalCode.PRIORITY_NOT_ALLOWED, names, priority=str(ask.priority))
+    if ask.name is not None and len(ask.name) > NAME_AT_MOST:
+        return refuse(RefusalCode.NAME_TOO_LONG, length=len(ask.name), most=NAME_AT_MOST)
+    if ask.duration is not None and ask.duration <= 0:
+        return refuse(RefusalCode.NOT_A_SIZE, asked=ask.duration)
+    return None
+
+
+def _workload(
+    ask: Ask,
+    person: Person,
+    asked: routing.Ask,
+    found: routing.Route,
+    lease: Seconds | None,
+    now: Seconds,
+) -> Workload:
+    pods = PodSet(
+        count=asked.pods,
+        requests={GPU: asked.gpus_per_pod},
+        node_selector=found.node_selector,
+    )
+    return Workload(
+        id=UNNAMED,
+        team=asked.team,
+        owner=person.id,
+        queue=found.queue,
+        overflow=found.overflow,
+        priority_class=asked.priority,
+        priority=found.priority,
+        created=now,
+        pod_sets=(pods,),
+        preemptible=asked.preemptible,
+        duration=lease,
+        name=ask.name or "",
+    )

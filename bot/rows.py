@@ -1,0 +1,108 @@
+"""What is shown of one request: its card, its line in a queue, its story."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bot.control.announce import flavor_of, nodes_of
+from bot.terms import Terms
+from bot.views import CardView, QueueRow
+from scheduler.engine import Engine
+from scheduler.layout import MODEL_LABEL
+from scheduler.model import GPU, Explanation, FlavorName, Seconds, Workload, WorkloadId
+from scheduler.state import EngineError
+from storage.records import Request, Transition
+from storage.states import RequestState
+
+
+def card_of(
+    request: Request, terms: Terms, at: Seconds, explanation: Explanation | None = None
+) -> CardView:
+    """Everything the card of a request shows at one moment."""
+    workload = request.workload
+    first = workload.pod_sets[0]
+    holding = request.admission if request.state.holding else None
+    queue = holding.queue if holding is not None else workload.queue
+    return CardView(
+        request=request.id,
+        name=workload.name,
+        owner=workload.owner,
+        team=workload.team,
+        pool=terms.pool(queue),
+        queue=queue,
+        priority=workload.priority_class,
+        preemptible=workload.preemptible,
+        spend=terms.spend(workload.queue),
+        model=model_of(request, terms),
+        pods=sum(pods.count for pods in workload.pod_sets),
+        gpus_per_pod=first.requests.get(GPU, 0),
+        gpus=workload.gpus,
+        state=request.state,
+        at=at,
+        created=request.created.timestamp(),
+        started=request.started.timestamp() if request.started else None,
+        lease=workload.duration,
+        lease_ends=request.lease_ends.timestamp() if request.lease_ends else None,
+        ended=request.changed.timestamp() if request.state.final else None,
+        nodes=nodes_of(holding, request) if holding is not None else (),
+        flavor=flavor_of(holding) if holding is not None else None,
+        explanation=explanation,
+        ended_by=request.ended_by,
+        attempt=request.attempt,
+        text=request.text,
+    )
+
+
+def model_of(request: Request, terms: Terms) -> str:
+    """The GPU model it asked for, or got, or would be given first."""
+    asked = request.workload.pod_sets[0].node_selector.get(MODEL_LABEL)
+    if asked is not None:
+        return asked
+    if request.admission is not None:
+        flavors = request.admission.assignments[0].flavors
+        if GPU in flavors:
+            return terms.layout.flavor(FlavorName(flavors[GPU])).model
+    return terms.models[0] if terms.models else ""
+
+
+def explain(engine: Engine, request_id: str, now: Seconds) -> Explanation | None:
+    """Why a request waits; None when the engine does not have it waiting."""
+    try:
+        return engine.explain(WorkloadId(request_id), now)
+    except EngineError:  # storage was read a moment earlier or later
+        return None
+
+
+def queue_row(workload: Workload, why: Explanation, now: Seconds, person_id: str) -> QueueRow:
+    """A waiting request's line in its queue."""
+    first = workload.pod_sets[0]
+    pods = sum(pods.count for pods in workload.pod_sets)
+    return QueueRow(
+        position=why.position,
+        request=workload.id,
+        name=workload.name,
+        owner=workload.owner,
+        team=workload.team,
+        gpus=workload.gpus,
+        shape=f"{pods}×{first.requests.get(GPU, 0)}",
+        priority=workload.priority_class,
+        waited=max(0.0, now - workload.created),
+        reason=why.verdict.reason,
+        figures=why.verdict.figures,
+        mine=workload.owner == person_id,
+    )
+
+
+def story_of(lines: Iterable[Transition]) -> tuple[tuple[float, str, str, str], ...]:
+    """What happened to a request, oldest first: moment, state, reason code, actor."""
+    return tuple((line.at.timestamp(), str(line.after), line.reason, line.actor) for line in lines)
+
+
+OPEN_FIRST = (
+    RequestState.RUNNING,
+    RequestState.ADMITTED,
+    RequestState.PREEMPTING,
+    RequestState.STOPPING,
+    RequestState.WAITING,
+)
+"""The order in which a person's open requests are listed."""
