@@ -1,7 +1,8 @@
 """Outbox: what Slack must be told, stored with the decision and sent afterwards.
 
-A sender claims items for a while, sends, and reports. Whoever claims an item after the
-claim of a crashed sender has run out must look for the message before posting it again.
+A sender claims items for a while, sends, and reports. An item without `ts` whose `attempts`
+are more than one may already be in Slack, said by a sender that crashed before it could
+report: whoever claims it must look for the message before posting it.
 """
 
 from __future__ import annotations
@@ -82,7 +83,12 @@ class Outbox:
                     "urgent": new.urgent,
                     "state": new.state,
                     "revision": _O.revision + 1,
-                    "attempts": 0,
+                    # What was claimed before may be in Slack: the count must go on to say so.
+                    "attempts": case(
+                        (_O.state == OutboxState.SENT, 0),
+                        (_O.state == OutboxState.DEAD, 1),
+                        else_=_O.attempts,
+                    ),
                     "error": None,
                     "due": case((unsent, _O.due), else_=new.due),
                 },
