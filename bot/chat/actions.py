@@ -1,0 +1,68 @@
+"""Buttons and forms as Slack hands them back: exact ids, values checked as JSON with a version.
+
+A value that does not fit (older, newer or forged) is a ValidationError; nothing is done.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ActionId(enum.StrEnum):
+    """Every interactive element the bot makes."""
+
+    WHY = "gpubot.why"
+    CANCEL = "gpubot.cancel"
+    RELEASE = "gpubot.release"
+    REQUEST = "gpubot.request"
+    REFRESH = "gpubot.refresh"
+    PREVIOUS = "gpubot.previous"
+    NEXT = "gpubot.next"
+
+
+FORM = "gpubot.form"
+"""The callback id of the form; also of the shortcut that opens it."""
+
+
+class Input(enum.StrEnum):
+    """Blocks of the form: errors are tied to these ids."""
+
+    SIZE = "size"
+    MODEL = "model"
+    LEASE = "lease"
+    TEAM = "team"
+    PRIORITY = "priority"
+    SPEND = "spend"
+    PREEMPTIBLE = "preemptible"
+    NAME = "name"
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    v: Literal[1] = 1
+
+
+class RequestValue(_Value):
+    """A button about one request."""
+
+    request: str = Field(pattern=r"^R-[0-9]{1,12}$")
+
+
+class PageValue(_Value):
+    """A button that shows another page of the queue."""
+
+    what: str | None = Field(default=None, max_length=80)
+    page: int = Field(ge=1, le=99999)
+
+
+class EmptyValue(_Value):
+    """A button that needs no value."""
+
+
+class FormPlace(_Value):
+    """Where a form was opened, so that the answer goes there."""
+
+    channel: str | None = Field(default=None, pattern=r"^[CDG][A-Z0-9]{2,20}$")

@@ -1,0 +1,304 @@
+"""What the bot says on its own: admissions, preemptions, starvation, ends.
+
+People come as ready `Markup` (a mention or a name): who may be mentioned is not a matter
+of words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot import notices
+from bot.chat.markup import Markup, date, join, say
+from bot.chat.words.english.standing import Standing
+from scheduler.model import PreemptionRule
+from storage.states import RequestState
+
+_RULES: dict[PreemptionRule, str] = {
+    PreemptionRule.IN_QUEUE: (
+        "{winner} goes before {loser} in the same queue, {queue}, by priority or by time"
+    ),
+    PreemptionRule.RECLAIM: (
+        "team {winner_team} takes back GPUs of its own guarantee, which {loser} had borrowed"
+    ),
+    PreemptionRule.RECLAIM_WHILE_BORROWING: (
+        "{winner} borrows ahead of {loser}, whose priority is low enough to give way"
+    ),
+    PreemptionRule.FAIR_SHARING: (
+        "team {loser_team} held more than its fair share of what is borrowed, "
+        "team {winner_team} less"
+    ),
+}
+
+_CAUSES: dict[str, str] = {
+    "preempted": "It was preempted",
+    "node-lost": "It lost a node, so the whole gang was stopped",
+    "failed": "Its pods failed",
+}
+
+
+class Alerts(Standing):
+    """Sentences for notices."""
+
+    def title(self, word: str, *, request: str, gpus: int, name: str) -> Markup:
+        """The first line of a notice: what happened, to what."""
+        lead = say("*{word}*", word=word)
+        return join(" · ", [lead, say(request), self.gpus(gpus), say("{name}", name=name)])
+
+    def admitted_title(self, args: notices.AdmittedArgs) -> Markup:
+        """Leads an admission."""
+        return self.title("Admitted", request=args.request, gpus=args.gpus, name=args.name)
+
+    def admitted(self, args: notices.AdmittedArgs, owner: Markup) -> Markup:
+        """Who got what, where, until when."""
+        until = say(", until {until}", until=date(args.until)) if args.until else Markup()
+        return say(
+            "{owner} (team {team}) has {gpus} of {flavor} on {nodes}{until}. Pool {pool}; "
+            "it waited {waited}.",
+            owner=owner,
+            team=args.team,
+            gpus=self.gpus(args.gpus),
+            flavor=args.flavor,
+            nodes=self.nodes(args.nodes),
+            until=until,
+            pool=args.pool,
+            waited=self.span(args.waited),
+        )
+
+    def admitted_details(self, args: notices.AdmittedArgs) -> Markup:
+        """Every node, for the thread."""
+        named = [say("{node} ({gpus})", node=node, gpus=gpus) for node, gpus in args.nodes]
+        return say("Nodes (GPUs on each): {named}", named=self.several(named, 60))
+
+    def how_to_use(self, request: str, label: str) -> Markup:
+        """How pods find their grant."""
+        return say(
+            "To use it, give your pods the label `{label}={request}`. "
+            "Done early? `/gpu release {request}`",
+            label=label,
+            request=request,
+        )
+
+    def admitted_group_title(self, group: Sequence[notices.AdmittedArgs]) -> Markup:
+        """Leads a burst of admissions."""
+        return say(
+            "*Admitted* · {count} · {gpus}",
+            count=self.count(len(group), "request"),
+            gpus=self.gpus(sum(args.gpus for args in group)),
+        )
+
+    def admitted_row(self, args: notices.AdmittedArgs, owner: Markup) -> Markup:
+        """One admission of a burst, in a line."""
+        until = say("until {until}", until=date(args.until)) if args.until else Markup()
+        what = say(
+            "{request} · {owner} · team {team} · {gpus} on {nodes}",
+            request=args.request,
+            owner=owner,
+            team=args.team,
+            gpus=self.gpus(args.gpus),
+            nodes=self.count(len(args.nodes), "node"),
+        )
+        return join(" · ", [what, say("{name}", name=args.name), until])
+
+    def preempted_title(self, args: notices.PreemptedArgs) -> Markup:
+        """Leads the notice to the one who was stopped."""
+        target = args.target
+        return self.title(
+            "Being preempted", request=target.request, gpus=target.gpus, name=target.name
+        )
+
+    def preempted_by(self, args: notices.PreemptedArgs, winner: Markup) -> Markup:
+        """Who takes the GPUs."""
+        return say(
+            "{target} of yours has to make room for {party}.",
+            target=args.target.request,
+            party=self.party(args.preemptor, winner),
+        )
+
+    def party(self, party: notices.Party, owner: Markup) -> Markup:
+        """One side of a preemption: request, name, owner, team, pool, size."""
+        name = say(" “{name}”", name=party.name) if party.name else Markup()
+        return say(
+            "{request}{name} of {owner} (team {team}, pool {pool}, {gpus})",
+            request=party.request,
+            name=name,
+            owner=owner,
+            team=party.team,
+            pool=party.pool,
+            gpus=self.gpus(party.gpus),
+        )
+
+    def rule(self, args: notices.PreemptedArgs) -> Markup:
+        """By which right, in plain words, with the rule's name and the level it acted at."""
+        target, winner = args.target, args.preemptor
+        plain = say(
+            _RULES[args.rule],
+            winner=winner.request,
+            loser=target.request,
+            winner_team=winner.team,
+            loser_team=target.team,
+            queue=target.queue,
+        )
+        return say(
+            "The rule: {plain} (`{rule}`, at `{level}`).",
+            plain=plain,
+            rule=args.rule.value,
+            level=args.level,
+        )
+
+    def paths(self, args: notices.PreemptedArgs) -> Markup:
+        """Both queues with their place in the quota tree."""
+        return say(
+            "Quota: {loser} gives to {winner}.",
+            loser=self._path(args.target),
+            winner=self._path(args.preemptor),
+        )
+
+    def _path(self, party: notices.Party) -> Markup:
+        steps = party.path or (party.queue,)
+        return say("`{path}`", path=" › ".join(steps))
+
+    def preempted_next(self, args: notices.PreemptedArgs) -> Markup:
+        """What is lost and what happens next."""
+        return say(
+            "It had run {ran}; what it did not save is lost. Its pods have {grace} to stop, then "
+            "it is requeued at its old place and starts again by itself when there is room.",
+            ran=self.span(args.ran),
+            grace=self.span(args.grace),
+        )
+
+    def preempted_group_title(self, args: notices.PreemptedGroupArgs) -> Markup:
+        """Leads the post about all that one request stopped."""
+        return say(
+            "*Preemption* · {count}, {gpus}, for {winner}",
+            count=self.count(len(args.targets), "request"),
+            gpus=self.gpus(sum(each.target.gpus for each in args.targets)),
+            winner=args.preemptor.request,
+        )
+
+    def preempted_group(self, args: notices.PreemptedGroupArgs, winner: Markup) -> Markup:
+        """Who needed the room."""
+        party = self.party(args.preemptor, winner)
+        return say("{party} starts as soon as the room is free. Stopped for it:", party=party)
+
+    def preempted_row(self, args: notices.PreemptedArgs, owner: Markup) -> Markup:
+        """One target of a group."""
+        return say(
+            "• {party}, had run {ran}",
+            party=self.party(args.target, owner),
+            ran=self.span(args.ran),
+        )
+
+    def preempted_group_next(self, args: notices.PreemptedGroupArgs) -> Markup:
+        """What happens to the targets."""
+        grace = max((each.grace for each in args.targets), default=0.0)
+        many = len(args.targets) != 1
+        return say(
+            "{they} {grace} to stop, then {go} back to {their} old place in line. "
+            "Owners were told.",
+            they="They have" if many else "It has",
+            grace=self.span(grace),
+            go="go" if many else "goes",
+            their="their" if many else "its",
+        )
+
+    def for_oncall(self, group: Markup | None) -> Markup:
+        """Calls on-call; without a group to mention, in words."""
+        return say("{who}: for your information.", who=group or say("On-call"))
+
+    def starving_title(self, args: notices.StarvingArgs) -> Markup:
+        """Leads a starvation alert."""
+        return self.title("Starving", request=args.request, gpus=args.gpus, name=args.name)
+
+    def starving(self, args: notices.StarvingArgs, owner: Markup) -> Markup:
+        """How long, against what target, and where."""
+        return say(
+            "{owner} (team {team}) has waited {waited}; the target for {priority} priority is "
+            "{target}. {place} in line, pool {pool}.",
+            owner=owner,
+            team=args.team,
+            waited=self.span(args.waited),
+            priority=args.priority,
+            target=self.span(args.target_wait),
+            place=self.ordinal(args.position),
+            pool=args.pool,
+        )
+
+    def starving_holders(self, args: notices.StarvingArgs) -> Markup:
+        """Who holds what it needs."""
+        rows = [
+            say(
+                "• {holder}",
+                holder=self.holder(
+                    request=each.request, team=each.team, gpus=each.gpus, ends=each.ends
+                ),
+            )
+            for each in args.holders
+        ]
+        return join("\n", [say("Who holds what it needs:"), *rows]) if rows else Markup()
+
+    def starving_oncall(self, args: notices.StarvingArgs, group: Markup | None) -> Markup:
+        """What on-call can do."""
+        return say(
+            "{who}: please look at it. `/gpu why {request}` shows it live.",
+            who=group or say("On-call"),
+            request=args.request,
+        )
+
+    def ended_title(self, args: notices.EndedArgs) -> Markup:
+        """Leads the last reply of a thread."""
+        state = self.state(RequestState(args.state))
+        return self.title(state, request=args.request, gpus=args.gpus, name=args.name)
+
+    def ended(self, args: notices.EndedArgs, by: Markup | None) -> Markup:
+        """How it ended and what it used."""
+        state = RequestState(args.state)
+        who = say(" by {by}", by=by) if by else Markup()
+        if args.ran <= 0 and args.gpu_hours <= 0:
+            return say("{state}{who} before it started.", state=self.state(state), who=who)
+        return say(
+            "{state}{who} after {ran} on {gpus}; {hours} used in all.",
+            state=self.state(state),
+            who=who,
+            ran=self.span(args.ran),
+            gpus=self.gpus(args.gpus),
+            hours=say("{hours:,.1f} GPU-hours", hours=args.gpu_hours),
+        )
+
+    def requeued(self, args: notices.RequeuedArgs) -> Markup:
+        """That it waits again, and where."""
+        return say(
+            "*Waiting again* · {request} · {cause}. It is {place} in line and starts by itself "
+            "when there is room.",
+            request=args.request,
+            cause=_CAUSES[args.cause],
+            place=self.ordinal(args.position),
+        )
+
+    def lease_ending_title(self, args: notices.LeaseEndingArgs) -> Markup:
+        """Leads the reminder."""
+        return self.title("Lease ending", request=args.request, gpus=args.gpus, name=args.name)
+
+    def lease_ending(self, args: notices.LeaseEndingArgs, owner: Markup) -> Markup:
+        """When it ends and what to do."""
+        return say(
+            "{owner}: the lease of {request} ends {ends}, then its GPUs are released. "
+            "Save your work before.",
+            owner=owner,
+            request=args.request,
+            ends=date(args.ends),
+        )
+
+    def undeliverable(self, *, where: str, error: str) -> Markup:
+        """To on-call, once: messages cannot be delivered there."""
+        return say(
+            "*Undeliverable* · Slack refuses messages to {where} (`{error}`). Until that is "
+            "mended they come here, or are kept as undelivered. Is the bot still invited, and "
+            "is the channel not archived?",
+            where=where,
+            error=error,
+        )
+
+    def meant_for(self, where: str) -> Markup:
+        """Leads a message that comes to the fallback channel."""
+        return say("Meant for {where}:", where=where)

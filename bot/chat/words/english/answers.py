@@ -1,0 +1,192 @@
+"""Answers to what people ask: submitted, done, status, queue, why, mine, help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.chat.grammar import EXAMPLES, Verb
+from bot.chat.markup import Markup, date, escape, join, say
+from bot.chat.words.english.standing import Standing
+from bot.views import CardView, Done, QueueRow, QueueSection, Submitted
+from bot.views import Verb as DoneVerb
+from storage.states import RequestState
+
+_HELP: dict[Verb, str] = {
+    Verb.REQUEST: (
+        "ask for GPUs: a size (`16`, `4x8` or `2 nodes`), a model, a time; then, if you like, "
+        "`preemptible`, `priority low|medium|high|critical`, `team …`, `spend low|high`, `name …`"
+    ),
+    Verb.STATUS: "your requests and the cluster, or one request, person or team",
+    Verb.QUEUE: "who waits, in the order they will be tried, and why",
+    Verb.WHY: "why a request waits, who is ahead, who holds what it needs",
+    Verb.MINE: "all your requests, with buttons",
+    Verb.CANCEL: "end a request, waiting or running",
+    Verb.RELEASE: "give the GPUs of a running request back",
+    Verb.HELP: "this text, or more about one command",
+}
+
+_STORY: dict[str, str] = {state.value: "" for state in RequestState}
+
+
+class Answers(Standing):
+    """Sentences for the answers of the desk."""
+
+    def submitted(self, submitted: Submitted) -> Markup:
+        """Leads the answer to a request."""
+        card = submitted.card
+        if submitted.again:
+            return say("You had asked for this already; it is {request}.", request=card.request)
+        if card.state is RequestState.WAITING:
+            return say("Your request is {request}.", request=card.request)
+        return say("Your request is {request}, and it was admitted.", request=card.request)
+
+    def done(self, done: Done) -> Markup:
+        """What was done about cancel or release."""
+        request = done.card.request
+        if done.again:
+            return say("That was done already: {request}.", request=request)
+        if done.verb is DoneVerb.CANCELLED:
+            if done.card.state is RequestState.WAITING or done.card.state.final:
+                return say("{request} is cancelled.", request=request)
+            return say("{request} is cancelled; its pods are being stopped.", request=request)
+        return say(
+            "{request} is being released: its pods are stopped, then its {gpus} go to the next.",
+            request=request,
+            gpus=self.gpus(done.card.gpus),
+        )
+
+    def mine_title(self, count: int) -> Markup:
+        """Heads a person's own open requests."""
+        if count == 0:
+            return say("*Yours* · nothing waits or runs. `/gpu 8 h100 4h` asks for GPUs.")
+        return say("*Yours* · {count} open", count=self.count(count, "request"))
+
+    def ended_list_title(self) -> Markup:
+        """Heads the requests that ended last."""
+        return say("*Ended lately*")
+
+    def about_title(self, about: Markup) -> Markup:
+        """Heads the rows about one request, person, team or queue."""
+        return say("*About {about}*", about=about)
+
+    def nothing_found(self) -> Markup:
+        """Where a list is empty."""
+        return say("Nothing waits or runs there.")
+
+    def more(self, count: int) -> Markup:
+        """Closes a list that was cut."""
+        return say("… and {count:,} more", count=count)
+
+    def as_of(self, at: float) -> Markup:
+        """The moment a view was true."""
+        return say("As of {at}.", at=date(at, "{date_short_pretty} {time_secs}"))
+
+    def asked(self, card: CardView) -> Markup:
+        """When it was asked, and how often it started."""
+        parts = [say("Asked {at}", at=date(card.created))]
+        if card.attempt > 1:
+            parts.append(say("started {times}", times=self.count(card.attempt, "time")))
+        return join(" · ", parts)
+
+    def cluster_title(self) -> Markup:
+        """Heads the cluster's figures."""
+        return say("*The cluster*")
+
+    def queue_title(self, section: QueueSection) -> Markup:
+        """Heads one queue."""
+        quota = f" of {section.nominal:,}" if section.nominal else ""
+        return say(
+            "*{queue}* · {total:,} waiting · {used:,}{quota} GPUs in use",
+            queue=section.queue,
+            total=section.total,
+            used=section.used,
+            quota=quota,
+        )
+
+    def queue_empty(self) -> Markup:
+        """When nothing waits."""
+        return say("*Queue* · nothing waits here.")
+
+    def queue_row(self, row: QueueRow, owner: Markup) -> Markup:
+        """One waiting request in a line."""
+        parts = [
+            say("{position:,}. {request}", position=row.position, request=row.request),
+            say("{gpus} ({shape})", gpus=self.gpus(row.gpus), shape=row.shape),
+            say("you") if row.mine else owner,
+            say("team {team}", team=row.team),
+            say("{priority}", priority=row.priority),
+            say("waits {span}", span=self.span(row.waited)),
+            self.short_reason(row.reason),
+            say("{name}", name=row.name),
+        ]
+        return join(" · ", parts)
+
+    def page(self, page: int, pages: int) -> Markup:
+        """Which page of how many."""
+        return say("Page {page:,} of {pages:,}.", page=page, pages=pages)
+
+    def owned_by(self, request: str, owner: Markup) -> Markup:
+        """A request and whose it is."""
+        return say("{request} ({owner})", request=request, owner=owner)
+
+    def ahead_of(self, named: Sequence[Markup], rest: int, queue: str) -> Markup:
+        """Who stands before it, with owners."""
+        if not named and rest <= 0:
+            return say("Nobody is ahead of it in {queue}.", queue=queue)
+        items = [*named, say("{rest:,} more", rest=rest)] if rest > 0 else list(named)
+        return say("Ahead of it in {queue}: {who}.", queue=queue, who=self.several(items, 12))
+
+    def holders_title(self) -> Markup:
+        """Heads the list of holders."""
+        return say("Who holds what it needs:")
+
+    def story_title(self) -> Markup:
+        """Heads the story of a request."""
+        return say("*So far*")
+
+    def story_row(self, *, at: float, state: str, reason: str, actor: Markup) -> Markup:
+        """One line of a request's story."""
+        word = self.state(RequestState(state)) if state in _STORY else say("{state}", state=state)
+        why = say(" ({reason})", reason=reason) if reason else Markup()
+        by = say(" by {actor}", actor=actor) if actor else Markup()
+        return say("• {at}: {word}{why}{by}", at=date(at), word=word, why=why, by=by)
+
+    def hello(self) -> Markup:
+        """The first line of the help text."""
+        return say(
+            "*gpubot* gives out the cluster's GPUs. Say what you need; it decides by the policy, "
+            "not by who asks loudest."
+        )
+
+    def help_row(self, verb: Verb, command: str) -> Markup:
+        """One command in a line or two."""
+        example = escape(EXAMPLES[verb][0])
+        return say(
+            "• `{command}{example}` {text}",
+            command=command,
+            example=example,
+            text=Markup(_HELP[verb]),
+        )
+
+    def help_verb(self, verb: Verb) -> Markup:
+        """What one command does."""
+        return say("*{verb}*: {text}.", verb=verb.value, text=Markup(_HELP[verb]))
+
+    def examples(self, verb: Verb, command: str) -> Markup:
+        """All examples of a command."""
+        lines = [
+            say("• `{command}{example}`", command=command, example=escape(example))
+            for example in EXAMPLES[verb]
+        ]
+        return join("\n", [say("Examples:"), *lines])
+
+    def help_doors(self) -> Markup:
+        """Where else it works."""
+        return say(
+            "The same words work after a mention of me, also in threads, and in a direct message. "
+            "`/gpu` alone opens a form."
+        )
+
+    def see_form(self) -> Markup:
+        """Where a form cannot be opened."""
+        return say("Say what you need, or press the button for a form.")

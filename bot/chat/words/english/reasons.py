@@ -1,0 +1,172 @@
+"""Why a request waits, as sentences with figures, and the one next step.
+
+Any figure may be missing: a sentence then says less, never something wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from bot.chat.markup import Markup, join, say
+from bot.chat.words.english.units import Figures, Units
+from scheduler.model import Figure, Verdict, WaitReason
+
+_SHORT: dict[WaitReason, str] = {
+    WaitReason.PAUSED: "queue paused",
+    WaitReason.MISCONFIGURED: "queue not set up",
+    WaitReason.EXCEEDS_LIMIT: "over a limit",
+    WaitReason.NO_FLAVOR: "no matching GPUs",
+    WaitReason.QUOTA: "quota in use",
+    WaitReason.TOPOLOGY: "no room for the whole gang",
+    WaitReason.WAITING_FOR_TARGETS: "room is being made",
+    WaitReason.BEHIND: "others are ahead",
+    WaitReason.NOT_EVALUATED: "just arrived",
+}
+
+_NEXT: dict[WaitReason, str] = {
+    WaitReason.PAUSED: "It keeps its place; an admin has to resume the queue.",
+    WaitReason.MISCONFIGURED: "It keeps its place; an admin has to mend the policy.",
+    WaitReason.EXCEEDS_LIMIT: "Cancel it and ask for fewer GPUs.",
+    WaitReason.NO_FLAVOR: "Cancel it and ask for another GPU model.",
+    WaitReason.QUOTA: "It starts when GPUs of that quota come free.",
+    WaitReason.TOPOLOGY: "It starts when enough room comes free, or sooner with fewer nodes.",
+    WaitReason.WAITING_FOR_TARGETS: "It starts as soon as they are gone.",
+    WaitReason.BEHIND: "You need not do anything.",
+    WaitReason.NOT_EVALUATED: "You need not do anything.",
+}
+
+
+class Reasons(Units):
+    """One sentence a reason, one a next step."""
+
+    def short_reason(self, reason: WaitReason | str) -> Markup:
+        """A reason in a few words, for lists."""
+        return say(_SHORT[WaitReason(reason)])
+
+    def reason(self, verdict: Verdict) -> Markup:
+        """The dominant reason with its numbers, as one sentence."""
+        sentences: dict[WaitReason, Callable[[Figures], Markup]] = {
+            WaitReason.PAUSED: self._paused,
+            WaitReason.MISCONFIGURED: self._misconfigured,
+            WaitReason.EXCEEDS_LIMIT: self._exceeds_limit,
+            WaitReason.NO_FLAVOR: self._no_flavor,
+            WaitReason.QUOTA: self._quota,
+            WaitReason.TOPOLOGY: self._topology,
+            WaitReason.WAITING_FOR_TARGETS: self._waiting_for_targets,
+            WaitReason.BEHIND: self._behind,
+            WaitReason.NOT_EVALUATED: self._not_evaluated,
+        }
+        return sentences[verdict.reason](Figures(verdict.figures))
+
+    def reason_of(self, reason: str, figures: Mapping[str, Figure]) -> Markup:
+        """The sentence for a reason that comes as a code."""
+        return self.reason(Verdict(reason=WaitReason(reason), figures=figures))
+
+    def next_step(self, verdict: Verdict) -> Markup:
+        """The one thing to do, or to expect, about that reason."""
+        figures = Figures(verdict.figures)
+        asked, free = _asked(figures), _free(figures)
+        if verdict.reason is WaitReason.QUOTA and asked and free is not None and asked > free:
+            text = "It starts when {short} more come free there, or sooner if you ask for fewer."
+            return say(text, short=self.gpus(asked - max(0, free)))
+        return say(_NEXT[verdict.reason])
+
+    def _paused(self, figures: Figures) -> Markup:
+        by = figures.text("by", "author")
+        return say(
+            "{where} is paused{by}.",
+            where=figures.text("queue", "where", "pool") or "Its queue",
+            by=say(" by {by}", by=by) if by else "",
+        )
+
+    def _misconfigured(self, figures: Figures) -> Markup:
+        where = figures.text("queue", "where")
+        what = figures.text("problem", "detail", "cause")
+        return say(
+            "{where} is not set up correctly{what}.",
+            where=say("Queue {where}", where=where) if where else "Its queue",
+            what=say(" ({what})", what=what) if what else "",
+        )
+
+    def _exceeds_limit(self, figures: Figures) -> Markup:
+        asked, most = _asked(figures), figures.number("most", "limit", "max")
+        where = figures.text("where", "queue", "level") or "its queue"
+        if asked is None or most is None:
+            return say("It asks for more than {where} can ever give.", where=where)
+        return say(
+            "It asks for {asked}; {where} can never give more than {most:,}.",
+            asked=self.gpus(asked),
+            where=where,
+            most=int(most),
+        )
+
+    def _no_flavor(self, figures: Figures) -> Markup:
+        model = figures.text("model", "flavor")
+        if model:
+            return say("No capacity of kind {model} is open to it.", model=model)
+        return say("No kind of capacity fits what it asks for.")
+
+    def _quota(self, figures: Figures) -> Markup:
+        asked, free = _asked(figures), _free(figures)
+        where = figures.text("where", "level", "cohort", "queue") or "its queue"
+        if asked is None or free is None:
+            return say("The quota of {where} is in use.", where=where)
+        total = figures.number("nominal", "quota", "total")
+        return say(
+            "It needs {asked}; the quota of {where} has {free:,}{of} left.",
+            asked=self.gpus(asked),
+            where=where,
+            free=max(0, int(free)),
+            of=f" of {int(total):,}" if total else "",
+        )
+
+    def _topology(self, figures: Figures) -> Markup:
+        asked, free = _asked(figures), _free(figures)
+        pods, fits = figures.number("pods", "count"), figures.number("fits", "placeable", "best")
+        level = figures.text("level")
+        parts = [say("There is quota for it, but no room for the whole gang")]
+        if fits is not None and pods is not None:
+            parts.append(
+                say(
+                    ": {fits:,} of its {pods} fit{where} now",
+                    fits=int(fits),
+                    pods=self.count(pods, "pod"),
+                    where=say(" in one {level}", level=level) if level else "",
+                )
+            )
+        if free is not None:
+            need = say(" ({asked} needed)", asked=self.gpus(asked)) if asked else ""
+            parts.append(say(", with {free} free{need}", free=self.gpus(free), need=need))
+        return join("", [*parts, say(".")])
+
+    def _waiting_for_targets(self, figures: Figures) -> Markup:
+        count, gpus = figures.number("targets", "count"), figures.number("gpus", "freed", "leaving")
+        who = self.count(count, "request") if count is not None else "other requests"
+        what = say(" with {gpus}", gpus=self.gpus(gpus)) if gpus is not None else ""
+        verb = "is" if count == 1 else "are"
+        text = "Room is being made: {who}{what} {verb} still stopping."
+        return say(text, who=who, what=what, verb=verb)
+
+    def _behind(self, figures: Figures) -> Markup:
+        ahead = figures.number("ahead", "count")
+        where = figures.text("queue", "where")
+        in_queue = say(" in {where}", where=where) if where else ""
+        if ahead is None:
+            first = figures.text("behind", "first", "workload", "head")
+            text = "{first} must start before it{in_queue}."
+            return say(text, first=first or "What is ahead", in_queue=in_queue)
+        verb = "is" if ahead == 1 else "are"
+        who = self.count(ahead, "request")
+        return say("{who} {verb} ahead of it{in_queue}.", who=who, verb=verb, in_queue=in_queue)
+
+    def _not_evaluated(self, figures: Figures) -> Markup:
+        del figures
+        return say("It has just arrived and is looked at within seconds.")
+
+
+def _asked(figures: Figures) -> float | None:
+    return figures.number("asked", "needed", "need", "gpus")
+
+
+def _free(figures: Figures) -> float | None:
+    return figures.number("available", "free", "left")

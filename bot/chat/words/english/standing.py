@@ -1,0 +1,138 @@
+"""Where a request stands: the lines of its card."""
+
+from __future__ import annotations
+
+from bot.chat.markup import Markup, date, join, say
+from bot.chat.words.english.reasons import Reasons
+from bot.views import CardView
+from storage.states import RequestState
+
+_STATES: dict[RequestState, str] = {
+    RequestState.WAITING: "Waiting",
+    RequestState.ADMITTED: "Starting",
+    RequestState.RUNNING: "Running",
+    RequestState.PREEMPTING: "Being preempted",
+    RequestState.STOPPING: "Stopping",
+    RequestState.FINISHED: "Finished",
+    RequestState.FAILED: "Failed",
+    RequestState.CANCELLED: "Cancelled",
+    RequestState.RELEASED: "Released",
+    RequestState.EXPIRED: "Lease ended",
+}
+
+
+class Standing(Reasons):
+    """State words and card lines."""
+
+    def state(self, state: RequestState) -> Markup:
+        """The word that leads every card and row."""
+        return say(_STATES[state])
+
+    def amount(self, card: CardView) -> Markup:
+        """`16 × H100 (2×8)`, or `16 GPUs` where the model is open."""
+        shape = f" ({card.whole})" if card.pods > 1 else ""
+        if not card.model:
+            return say("{gpus}{shape}", gpus=self.gpus(card.gpus), shape=shape)
+        template = "{gpus:,} × {model}{shape}"
+        return say(template, gpus=card.gpus, model=card.model.upper(), shape=shape)
+
+    def headline(self, card: CardView) -> Markup:
+        """State word, id, amount, name."""
+        lead = say("*{state}*", state=self.state(card.state))
+        rest = [say("{id}", id=card.request), self.amount(card), say("{name}", name=card.name)]
+        return join(" · ", [lead, *rest])
+
+    def who(self, card: CardView, owner: Markup) -> Markup:
+        """Owner, team, pool and the terms of the request."""
+        terms = [
+            owner,
+            say("team {team}", team=card.team),
+            say("{pool}", pool=card.pool),
+            say("{priority} priority", priority=card.priority),
+            say("preemptible") if card.preemptible else say("not preemptible"),
+        ]
+        if card.spend == "high":
+            terms.append(say("spend high"))
+        if card.lease is not None:
+            terms.append(say("for {span}", span=self.span(card.lease)))
+        return join(" · ", terms)
+
+    def stand(self, card: CardView, ended_by: Markup | None = None) -> Markup:
+        """One or two sentences: what is true of it now, and what comes next."""
+        if card.state is RequestState.WAITING:
+            return self._stand_waiting(card)
+        if card.state.final:
+            return self._stand_ended(card, ended_by)
+        return self._stand_holding(card)
+
+    def place(self, card: CardView) -> Markup:
+        """Its place in line, in a sentence; empty while nothing is known."""
+        why = card.explanation
+        if why is None:
+            return Markup()
+        return say(
+            "{place} in line in {queue}, since {since}.",
+            place=self.ordinal(why.position),
+            queue=why.queue,
+            since=date(card.created),
+        )
+
+    def _stand_waiting(self, card: CardView) -> Markup:
+        why = card.explanation
+        if why is None:
+            return say("Stored. The first decision comes within seconds.")
+        verdict = why.verdict
+        reason = join(" ", [self.reason(verdict), self.next_step(verdict)])
+        return join("\n", [self.place(card), reason])
+
+    def _stand_holding(self, card: CardView) -> Markup:
+        place = self.nodes(card.nodes) if card.nodes else self.gpus(card.gpus)
+        if card.state is RequestState.ADMITTED:
+            first = say("Its pods are starting on {place}.", place=place)
+        elif card.state is RequestState.RUNNING:
+            since = card.started if card.started is not None else card.created
+            first = say("Since {since} on {place}.", since=date(since), place=place)
+        elif card.state is RequestState.PREEMPTING:
+            text = "It is being stopped for another request and keeps its place in line."
+            return say(text)
+        else:
+            return say("Its GPUs are free as soon as its pods are gone.")
+        return join(" ", [first, self._lease(card)])
+
+    def _lease(self, card: CardView) -> Markup:
+        if card.lease_ends is None:
+            return Markup()
+        return say("The lease ends {ends}.", ends=date(card.lease_ends))
+
+    def _stand_ended(self, card: CardView, ended_by: Markup | None) -> Markup:
+        when = date(card.ended) if card.ended is not None else date(card.at)
+        ran = Markup()
+        if card.started is not None and card.ended is not None:
+            ran = say(", after running {span}", span=self.span(card.ended - card.started))
+        by = say(" by {who}", who=ended_by) if ended_by else Markup()
+        state = self.state(card.state)
+        return say("{state}{by} {when}{ran}.", state=state, by=by, when=when, ran=ran)
+
+    def row(self, card: CardView) -> Markup:
+        """A card in one line, for lists."""
+        parts = [self.headline(card)]
+        if card.state is RequestState.WAITING and card.explanation is not None:
+            why = card.explanation
+            place = say("{place} in line", place=self.ordinal(why.position))
+            parts += [place, self.short_reason(why.verdict.reason)]
+        elif card.state.final and card.ended is not None:
+            parts.append(date(card.ended))
+        elif card.lease_ends is not None:
+            parts.append(say("until {ends}", ends=date(card.lease_ends)))
+        return join(" · ", parts)
+
+    def holder(self, *, request: str, team: str, gpus: int, ends: float | None) -> Markup:
+        """Who holds what until when, as one item of a list."""
+        until = say("until {ends}", ends=date(ends)) if ends is not None else say("no known end")
+        return say(
+            "{request} (team {team}) holds {gpus}, {until}",
+            request=request,
+            team=team,
+            gpus=self.gpus(gpus),
+            until=until,
+        )

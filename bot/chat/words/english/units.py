@@ -1,0 +1,99 @@
+"""Numbers and spans in English."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from bot.chat.markup import Markup, escape, join, say
+from scheduler.model import Figure
+
+SHOWN_NODES = 4
+
+
+class Units:
+    """How amounts are written."""
+
+    def count(self, number: float, one: str, many: str | None = None) -> Markup:
+        """`1 node`, `12 nodes`, `1,250 nodes`."""
+        word = one if number == 1 else many or f"{one}s"
+        return say("{number:,} {word}", number=int(number), word=word)
+
+    def gpus(self, number: float) -> Markup:
+        """`16 GPUs`."""
+        return self.count(number, "GPU")
+
+    def span(self, seconds: float) -> Markup:
+        """A length of time in at most two units: `45 s`, `2 h 10 min`, `3 d`."""
+        if not math.isfinite(seconds):
+            return say("no end")
+        left = max(0, round(seconds))
+        if left < 60:
+            return say("{left} s", left=left)
+        parts: list[Markup] = []
+        for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+            amount, left = divmod(left, size)
+            if amount and len(parts) < 2:
+                parts.append(say("{amount} {unit}", amount=amount, unit=unit))
+            elif parts:
+                break
+        return join(" ", parts)
+
+    def ordinal(self, number: int) -> Markup:
+        """`1st`, `2nd`, `11th`."""
+        ending = (
+            "th"
+            if number % 100 in {11, 12, 13}
+            else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+        )
+        return say("{number:,}{ending}", number=number, ending=ending)
+
+    def several(self, items: Sequence[Markup], most: int = 10) -> Markup:
+        """`a, b and c`; past `most` items `a, b and 7 more`."""
+        if len(items) > most:
+            rest = say("{count:,} more", count=len(items) - most)
+            return self.several([*items[:most], rest], most + 1)
+        if len(items) < 2:
+            return items[0] if items else Markup()
+        return say("{most} and {last}", most=join(", ", items[:-1]), last=items[-1])
+
+    def nodes(self, nodes: Sequence[tuple[str, int]]) -> Markup:
+        """`node gpu-7 (8)`, `2 nodes: gpu-7 (8) and gpu-8 (8)`, with a count past four."""
+        named = [say("{node} ({gpus})", node=node, gpus=gpus) for node, gpus in nodes]
+        if len(named) == 1:
+            return say("node {node}", node=named[0])
+        return say(
+            "{count}: {named}",
+            count=self.count(len(named), "node"),
+            named=self.several(named, SHOWN_NODES),
+        )
+
+    def or_list(self, words: Sequence[str]) -> Markup:
+        """`a`, `b` or `c`, each as code."""
+        items = [say("`{word}`", word=word) for word in words]
+        if len(items) < 2:
+            return items[0] if items else Markup()
+        return say("{most} or {last}", most=join(", ", items[:-1]), last=items[-1])
+
+
+class Figures:
+    """The numbers of a verdict or refusal, any of which may be missing."""
+
+    def __init__(self, figures: Mapping[str, Figure]) -> None:
+        self._figures = figures
+
+    def number(self, *names: str) -> float | None:
+        """The first of the named figures that is a number."""
+        for name in names:
+            value = self._figures.get(name)
+            if isinstance(value, int | float):
+                return value
+        return None
+
+    def text(self, *names: str) -> Markup | None:
+        """The first of the named figures that is there, escaped."""
+        for name in names:
+            value = self._figures.get(name)
+            if value is not None and value != "":
+                return escape(f"{value:,}" if isinstance(value, int | float) else value)
+        return None
