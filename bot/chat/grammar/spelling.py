@@ -10,7 +10,7 @@ _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "m"))
 
 def spell(ask: Ask) -> str:
     """One line for an ask. Reading it back gives the ask, but for `text`."""
-    words = [_size(ask)]
+    words = [spell_size(ask)]
     if ask.model is not None:
         words.append(ask.model)
     if ask.duration is not None:
@@ -36,12 +36,13 @@ def spell_lease(seconds: float) -> str:
     return f"{seconds / 60:.6f}".rstrip("0").rstrip(".") + "m"
 
 
-def _size(ask: Ask) -> str:
+def spell_size(ask: Ask) -> str:
+    """`16`, `2 nodes` or `4x8`."""
     if ask.nodes is not None:
         return f"{ask.nodes} nodes"
     if ask.pods is not None and ask.gpus_per_pod is not None:
         return f"{ask.pods}x{ask.gpus_per_pod}"
-    return str(ask.gpus)
+    return str(ask.gpus or "")
 
 
 def _word(text: str) -> str:

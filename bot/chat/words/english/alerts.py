@@ -6,27 +6,29 @@ of words.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bot import notices
 from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.english.standing import Standing
-from scheduler.model import PreemptionRule
+from scheduler.model import Figure, PreemptionRule, Verdict, WaitReason
 from storage.states import RequestState
 
 _RULES: dict[PreemptionRule, str] = {
     PreemptionRule.IN_QUEUE: (
-        "{winner} goes before {loser} in the same queue, {queue}, by priority or by time"
+        "in queue {loser_queue}, {winner} goes before {losers} by priority or by time"
     ),
     PreemptionRule.RECLAIM: (
-        "team {winner_team} takes back GPUs of its own guarantee, which {loser} had borrowed"
+        "team {winner_team} takes back GPUs of its own guarantee, which {losers} had borrowed "
+        "through {loser_queue}"
     ),
     PreemptionRule.RECLAIM_WHILE_BORROWING: (
-        "{winner} borrows ahead of {loser}, whose priority is low enough to give way"
+        "{winner} may borrow ahead of {losers}, whose priority in {loser_queue} is low enough to "
+        "give way"
     ),
     PreemptionRule.FAIR_SHARING: (
-        "team {loser_team} held more than its fair share of what is borrowed, "
-        "team {winner_team} less"
+        "what is borrowed is shared fairly: {loser_queue}, where {losers} ran, held more than its "
+        "share, {winner_team} less"
     ),
 }
 
@@ -130,20 +132,24 @@ class Alerts(Standing):
 
     def rule(self, args: notices.PreemptedArgs) -> Markup:
         """By which right, in plain words, with the rule's name and the level it acted at."""
-        target, winner = args.target, args.preemptor
+        return self.rules([args])
+
+    def rules(self, group: Sequence[notices.PreemptedArgs]) -> Markup:
+        """The rule by which the targets of a group, all of one queue, were stopped."""
+        first = group[0]
+        losers = [say("{request}", request=each.target.request) for each in group]
         plain = say(
-            _RULES[args.rule],
-            winner=winner.request,
-            loser=target.request,
-            winner_team=winner.team,
-            loser_team=target.team,
-            queue=target.queue,
+            _RULES[first.rule],
+            winner=first.preemptor.request,
+            losers=self.several(losers, 6),
+            winner_team=first.preemptor.team,
+            loser_queue=first.target.queue,
         )
         return say(
             "The rule: {plain} (`{rule}`, at `{level}`).",
             plain=plain,
-            rule=args.rule.value,
-            level=args.level,
+            rule=first.rule.value,
+            level=first.level,
         )
 
     def paths(self, args: notices.PreemptedArgs) -> Markup:
@@ -223,6 +229,11 @@ class Alerts(Standing):
             place=self.ordinal(args.position),
             pool=args.pool,
         )
+
+    def why_in_short(self, reason: WaitReason, figures: Mapping[str, Figure]) -> Markup:
+        """The reason and the next step."""
+        verdict = Verdict(reason=reason, figures=figures)
+        return join(" ", [self.reason(verdict), self.next_step(verdict)])
 
     def starving_holders(self, args: notices.StarvingArgs) -> Markup:
         """Who holds what it needs."""

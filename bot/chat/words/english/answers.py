@@ -9,6 +9,7 @@ from bot.chat.markup import Markup, date, escape, join, say
 from bot.chat.words.english.standing import Standing
 from bot.views import CardView, Done, QueueRow, QueueSection, Submitted
 from bot.views import Verb as DoneVerb
+from scheduler.model import Holder
 from storage.states import RequestState
 
 _HELP: dict[Verb, str] = {
@@ -24,8 +25,6 @@ _HELP: dict[Verb, str] = {
     Verb.RELEASE: "give the GPUs of a running request back",
     Verb.HELP: "this text, or more about one command",
 }
-
-_STORY: dict[str, str] = {state.value: "" for state in RequestState}
 
 
 class Answers(Standing):
@@ -125,9 +124,9 @@ class Answers(Standing):
         """Which page of how many."""
         return say("Page {page:,} of {pages:,}.", page=page, pages=pages)
 
-    def owned_by(self, request: str, owner: Markup) -> Markup:
+    def owned_by(self, request: str, owner: Markup | None) -> Markup:
         """A request and whose it is."""
-        return say("{request} ({owner})", request=request, owner=owner)
+        return say("{id}{who}", id=request, who=say(" ({who})", who=owner) if owner else "")
 
     def ahead_of(self, named: Sequence[Markup], rest: int, queue: str) -> Markup:
         """Who stands before it, with owners."""
@@ -136,19 +135,29 @@ class Answers(Standing):
         items = [*named, say("{rest:,} more", rest=rest)] if rest > 0 else list(named)
         return say("Ahead of it in {queue}: {who}.", queue=queue, who=self.several(items, 12))
 
-    def holders_title(self) -> Markup:
-        """Heads the list of holders."""
-        return say("Who holds what it needs:")
+    def holders(self, holders: Sequence[Holder]) -> Markup:
+        """Who holds what it needs, one a line."""
+        rows = [
+            say(
+                "• {holder}",
+                holder=self.holder(
+                    request=each.workload, team=each.team, gpus=each.gpus, ends=each.ends
+                ),
+            )
+            for each in holders
+        ]
+        return join("\n", [say("Who holds what it needs:"), *rows])
 
-    def story_title(self) -> Markup:
-        """Heads the story of a request."""
-        return say("*So far*")
+    def story(self, rows: Sequence[Markup]) -> Markup:
+        """The story of a request, oldest first."""
+        return join("\n", [say("*So far*"), *rows])
 
-    def story_row(self, *, at: float, state: str, reason: str, actor: Markup) -> Markup:
+    def story_row(self, *, at: float, state: str, reason: str, actor: Markup | None) -> Markup:
         """One line of a request's story."""
-        word = self.state(RequestState(state)) if state in _STORY else say("{state}", state=state)
-        why = say(" ({reason})", reason=reason) if reason else Markup()
-        by = say(" by {actor}", actor=actor) if actor else Markup()
+        known = state in set(RequestState)
+        word = self.state(RequestState(state)) if known else say("{state}", state=state)
+        why = say(" ({reason})", reason=reason.replace("-", " ")) if reason else ""
+        by = say(" by {actor}", actor=actor) if actor else ""
         return say("• {at}: {word}{why}{by}", at=date(at), word=word, why=why, by=by)
 
     def hello(self) -> Markup:

@@ -1,0 +1,130 @@
+"""What the bot says on its own: one rendering a notice and audience."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from bot import notices
+from bot.chat.markup import Markup, join
+from bot.chat.message import Line, Lines, Message, Note, Part, build
+from bot.chat.voice import Voice
+from storage.records import Audience
+
+MOST_TARGETS = 30
+
+
+def notice(voice: Voice, args: notices.NoticeArgs, audience: Audience) -> Message:
+    """The message for one audience. A CARD is not drawn here: it needs the stored request.
+
+    Raises ValueError for a CARD.
+    """
+    match args:
+        case notices.AdmittedArgs():
+            return _admitted(voice, args, audience)
+        case notices.PreemptedArgs():
+            return _preempted(voice, args)
+        case notices.PreemptedGroupArgs():
+            return _preempted_group(voice, args, audience)
+        case notices.StarvingArgs():
+            return _starving(voice, args, audience)
+        case notices.EndedArgs():
+            by = voice.people.name(args.by) if args.by else None
+            title = voice.words.ended_title(args)
+            return build([Lines(title), Lines(voice.words.ended(args, by))])
+        case notices.RequeuedArgs():
+            return build([Lines(voice.words.requeued(args))])
+        case notices.LeaseEndingArgs():
+            owner = voice.people.mention(args.owner)
+            title = voice.words.lease_ending_title(args)
+            return build([Lines(title), Lines(voice.words.lease_ending(args, owner))])
+        case notices.CardArgs():
+            raise ValueError("a card is drawn from the stored request")
+
+
+def admitted_group(voice: Voice, group: Sequence[notices.AdmittedArgs]) -> Message:
+    """A burst of admissions as one post that names every one."""
+    words = voice.words
+    rows = [words.admitted_row(args, voice.people.mention(args.owner)) for args in group]
+    return build([Lines(join("\n", [words.admitted_group_title(group), *rows]))])
+
+
+def undeliverable(voice: Voice, *, where: str, error: str) -> Message:
+    """To on-call, once a place: nothing arrives there."""
+    return build([Lines(voice.words.undeliverable(where=where, error=error))])
+
+
+def redirected(voice: Voice, message: Message, where: str) -> Message:
+    """A message that comes to the fallback channel, with its first address."""
+    lead = voice.words.meant_for(where)
+    head = build([Note(lead)])
+    return Message(f"{head.text}\n{message.text}", (*head.blocks, *message.blocks)[:50])
+
+
+def _admitted(voice: Voice, args: notices.AdmittedArgs, audience: Audience) -> Message:
+    words = voice.words
+    if audience is Audience.THREAD:
+        use = words.how_to_use(args.request, voice.label) if voice.label else Markup()
+        owner = voice.people.name(args.owner)
+        parts: list[Part] = [Lines(words.admitted_title(args)), Lines(words.admitted(args, owner))]
+        if len(args.nodes) > 1:
+            parts.append(Lines(words.admitted_details(args)))
+        return build([*parts, Lines(use)])
+    owner = voice.people.mention(args.owner)
+    return build([Lines(words.admitted_title(args)), Lines(words.admitted(args, owner))])
+
+
+def _preempted(voice: Voice, args: notices.PreemptedArgs) -> Message:
+    words = voice.words
+    winner = voice.people.name(args.preemptor.owner)
+    return build(
+        [
+            Lines(words.preempted_title(args)),
+            Lines(words.preempted_by(args, winner)),
+            Lines(join("\n", [words.rule(args), words.paths(args)])),
+            Lines(words.preempted_next(args)),
+        ]
+    )
+
+
+def _preempted_group(voice: Voice, args: notices.PreemptedGroupArgs, audience: Audience) -> Message:
+    words, people = voice.words, voice.people
+    parts: list[Part] = [
+        Lines(words.preempted_group_title(args)),
+        Lines(words.preempted_group(args, people.name(args.preemptor.owner))),
+    ]
+    shown = args.targets[:MOST_TARGETS]
+    rows = [words.preempted_row(each, people.name(each.target.owner)) for each in shown]
+    if len(args.targets) > len(shown):
+        rows.append(words.more(len(args.targets) - len(shown)))
+    parts.append(Lines(join("\n", rows)))
+    parts.append(Lines(join("\n", _rules(words.rules, args))))
+    parts.append(Lines(words.preempted_group_next(args)))
+    if audience is Audience.ONCALL:
+        parts += [Line(), Lines(words.for_oncall(voice.oncall))]
+    return build(parts)
+
+
+def _rules(
+    sentence: Callable[[Sequence[notices.PreemptedArgs]], Markup], args: notices.PreemptedGroupArgs
+) -> list[Markup]:
+    """One sentence for each rule, level and losing queue, in the order they first come up."""
+    groups: dict[tuple[str, str, str], list[notices.PreemptedArgs]] = {}
+    for each in args.targets:
+        key = (each.rule.value, each.level, each.target.queue)
+        groups.setdefault(key, []).append(each)
+    return [sentence(group) for group in list(groups.values())[:10]]
+
+
+def _starving(voice: Voice, args: notices.StarvingArgs, audience: Audience) -> Message:
+    words = voice.words
+    channel = audience is Audience.CHANNEL
+    owner = voice.people.mention(args.owner) if channel else voice.people.name(args.owner)
+    parts: list[Part] = [
+        Lines(words.starving_title(args)),
+        Lines(words.starving(args, owner)),
+        Lines(words.why_in_short(args.reason, args.figures)),
+        Lines(words.starving_holders(args)),
+    ]
+    if audience is Audience.ONCALL:
+        parts += [Line(), Lines(words.starving_oncall(args, voice.oncall))]
+    return build(parts)

@@ -1,0 +1,165 @@
+"""The form (a Slack modal) that makes an Ask, and what its fields say back.
+
+The cheap checks reuse the grammar: what may be typed in a line may be typed in a field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bot.asks import Ask
+from bot.chat import grammar
+from bot.chat.actions import FORM, FormPlace, Input
+from bot.chat.grammar.request import LONGEST_NAME
+from bot.chat.grammar.spelling import spell_lease, spell_size
+from bot.chat.message import Block, plain_text
+from bot.chat.voice import Voice
+from bot.views import Choices
+from scheduler.model import Priority, Spend
+
+MOST_OPTIONS = 100
+_YES, _NO = "yes", "no"
+
+
+def form(voice: Voice, choices: Choices, place: FormPlace, prefill: Ask | None = None) -> Block:
+    """The modal, prefilled from what was typed; a field without anything to choose is left out."""
+    words, ask = voice.words, prefill or Ask()
+    size = spell_size(ask) if prefill else ""
+    lease = spell_lease(ask.duration or choices.default_lease)
+    preemptible = {_NO: words.form_preemptible_no, _YES: words.form_preemptible_yes}
+    spends = {Spend.LOW.value: words.form_spend_low, Spend.HIGH.value: words.form_spend_high}
+    fields = [
+        _typed(Input.SIZE, words.form_size, words.form_size_hint, size),
+        _chosen(Input.MODEL, words.form_model, _same(choices.models), ask.model),
+        _typed(Input.LEASE, words.form_lease, words.form_lease_hint, lease),
+        _chosen(Input.TEAM, words.form_team, _same(choices.teams), ask.team),
+        _chosen(Input.PRIORITY, words.form_priority, _same(choices.priorities), _priority(ask)),
+        _chosen(
+            Input.PREEMPTIBLE, words.form_preemptible, preemptible, _YES if ask.preemptible else _NO
+        ),
+        _chosen(Input.SPEND, words.form_spend, spends, ask.spend.value),
+        _typed(Input.NAME, words.form_name, words.form_name_hint, ask.name or "", optional=True),
+    ]
+    return {
+        "type": "modal",
+        "callback_id": FORM,
+        "private_metadata": place.model_dump_json(),
+        "title": plain_text(words.form_title, 24),
+        "submit": plain_text(words.form_submit, 24),
+        "close": plain_text(words.form_close, 24),
+        "blocks": [field for field in fields if field is not None],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A form as it came back: an ask, or an error for each field that is wrong."""
+
+    ask: Ask
+    errors: Mapping[str, str]
+
+
+def read_form(voice: Voice, state: Mapping[str, object]) -> Filled:
+    """Check what was filled in, without any I/O. `state` is Slack's `view.state.values`."""
+    errors: dict[str, str] = {}
+    size = _value(state, Input.SIZE)
+    read = grammar.parse(f"request {size}" if size else "request gpus")
+    ask = Ask(gpus=1)
+    if isinstance(read, grammar.Request):
+        ask = read.ask
+    else:
+        errors[Input.SIZE.value] = _say(voice, read)
+    lease = _value(state, Input.LEASE)
+    if lease:
+        timed = grammar.parse(f"1 gpu {lease}")
+        if isinstance(timed, grammar.Request) and timed.ask.duration is not None:
+            ask = replace(ask, duration=timed.ask.duration)
+        else:
+            wrong = timed if isinstance(timed, grammar.GrammarError) else grammar.parse("1 gpu 0h")
+            errors[Input.LEASE.value] = _say(voice, wrong)
+    name = " ".join((_value(state, Input.NAME) or "").split())
+    if len(name) > LONGEST_NAME:
+        errors[Input.NAME.value] = _say(voice, grammar.parse(f"1 gpu name {'x' * 61}"))
+    ask = replace(
+        ask,
+        model=_value(state, Input.MODEL) or ask.model,
+        team=_value(state, Input.TEAM) or ask.team,
+        priority=_as_priority(_value(state, Input.PRIORITY)),
+        preemptible=_value(state, Input.PREEMPTIBLE) == _YES,
+        spend=Spend.HIGH if _value(state, Input.SPEND) == Spend.HIGH.value else Spend.LOW,
+        name=name or None,
+    )
+    return Filled(replace(ask, text=grammar.spell(ask)), errors)
+
+
+def _say(voice: Voice, wrong: object) -> str:
+    if not isinstance(wrong, grammar.GrammarError):
+        raise TypeError(f"not an error of the grammar: {wrong!r}")
+    return voice.words.form_error(wrong)
+
+
+def _value(state: Mapping[str, object], field: Input) -> str | None:
+    """The typed text or the chosen value of one field, None when it is empty or missing."""
+    block = state.get(field.value)
+    element = block.get(field.value) if isinstance(block, Mapping) else None
+    if not isinstance(element, Mapping):
+        return None
+    chosen = element.get("selected_option")
+    value = chosen.get("value") if isinstance(chosen, Mapping) else element.get("value")
+    return value.strip() or None if isinstance(value, str) else None
+
+
+def _as_priority(value: str | None) -> Priority | None:
+    return Priority(value) if value in set(Priority) else None
+
+
+def _priority(ask: Ask) -> str:
+    return (ask.priority or Priority.MEDIUM).value
+
+
+def _same(values: Sequence[str]) -> dict[str, str]:
+    return {value: value for value in values}
+
+
+def _typed(
+    field: Input, label: str, hint: str, initial: str, *, optional: bool = False
+) -> Block | None:
+    element: Block = {
+        "type": "plain_text_input",
+        "action_id": field.value,
+        "placeholder": plain_text(hint, 150),
+        "max_length": 200,
+    }
+    if initial:
+        element["initial_value"] = initial[:200]
+    return _input(field, label, element, optional=optional)
+
+
+def _chosen(
+    field: Input, label: str, options: Mapping[str, str], initial: str | None
+) -> Block | None:
+    shown = [
+        {"text": plain_text(text, 75), "value": value[:150]}
+        for value, text in list(options.items())[:MOST_OPTIONS]
+    ]
+    if not shown:
+        return None
+    first = next((option for option in shown if option["value"] == initial), shown[0])
+    element: Block = {
+        "type": "static_select",
+        "action_id": field.value,
+        "options": shown,
+        "initial_option": first,
+    }
+    return _input(field, label, element)
+
+
+def _input(field: Input, label: str, element: Block, *, optional: bool = False) -> Block:
+    return {
+        "type": "input",
+        "block_id": field.value,
+        "label": plain_text(label, 100),
+        "optional": optional,
+        "element": element,
+    }

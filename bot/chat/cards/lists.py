@@ -1,0 +1,147 @@
+"""Answers that are lists: status, queue, mine, help; own rows first, cut with a count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.chat.actions import ActionId, EmptyValue, PageValue
+from bot.chat.cards.requests import buttons
+from bot.chat.grammar import GrammarError, Verb
+from bot.chat.markup import Markup, join
+from bot.chat.message import Button, Buttons, Lines, Message, Note, Part, build
+from bot.chat.voice import Voice
+from bot.views import CardView, MineView, QueueRow, QueueView, StatusView
+
+MOST_ROWS = 15
+MOST_SECTIONS = 12
+MOST_POOLS = 20
+MOST_WITH_BUTTONS = 8
+
+
+def status(voice: Voice, view: StatusView) -> Message:
+    """Own requests, then what was asked about, then the cluster."""
+    words = voice.words
+    parts: list[Part] = []
+    if view.about is not None:
+        about = voice.people.name(view.about)
+        rows = [words.row(row) for row in view.rows] or [words.nothing_found()]
+        parts.append(Lines(_list(voice, words.about_title(about), rows, view.more)))
+    else:
+        title = words.mine_title(len(view.mine))
+        parts.append(Lines(_list(voice, title, [words.row(row) for row in view.mine])))
+        cluster = [words.cluster(view.cluster)]
+        cluster += [words.pool(pool) for pool in view.cluster.pools[:MOST_POOLS]]
+        parts.append(Lines(join("\n", [words.cluster_title(), *cluster])))
+    parts.append(Note(words.as_of(view.cluster.at)))
+    return build(parts)
+
+
+def queue(voice: Voice, view: QueueView) -> Message:
+    """Own rows first, then queue by queue in the engine's order."""
+    words = voice.words
+    parts: list[Part] = []
+    if view.mine:
+        rows = [_queue_row(voice, row) for row in view.mine]
+        parts.append(Lines(_list(voice, words.mine_title(len(view.mine)), rows)))
+    shown = view.sections[:MOST_SECTIONS]
+    for section in shown:
+        rows = [_queue_row(voice, row) for row in section.rows]
+        parts.append(Lines(_list(voice, words.queue_title(section), rows)))
+    if not any(section.total for section in view.sections):
+        parts.append(Lines(words.queue_empty()))
+    if len(view.sections) > len(shown):
+        parts.append(Lines(words.more(len(view.sections) - len(shown))))
+    place = words.page(view.page, view.pages) if view.pages > 1 else Markup()
+    parts.append(Note(join(" ", [place, words.as_of(view.at)])))
+    parts.append(Buttons(_pages(voice, view)))
+    return build(parts)
+
+
+def mine(voice: Voice, view: MineView) -> Message:
+    """Own open requests with their buttons, then what ended lately."""
+    words = voice.words
+    parts = mine_parts(voice, view.open)
+    if view.ended:
+        rows = [words.row(row) for row in view.ended]
+        parts.append(Lines(_list(voice, words.ended_list_title(), rows)))
+    return build([*parts, Note(words.as_of(view.at))])
+
+
+def mine_parts(voice: Voice, cards: Sequence[CardView]) -> list[Part]:
+    """The open requests of a person; the first few with buttons."""
+    words = voice.words
+    parts: list[Part] = [Lines(words.mine_title(len(cards)))]
+    for card in cards[:MOST_WITH_BUTTONS]:
+        parts.append(Lines(join("\n", [words.headline(card), words.stand(card)])))
+        parts.append(Buttons(buttons(voice, card)))
+    rest = cards[MOST_WITH_BUTTONS:]
+    if rest:
+        parts.append(Lines(_list(voice, Markup(), [words.row(card) for card in rest])))
+    return parts
+
+
+def general_help(voice: Voice) -> Message:
+    """Every command with an example."""
+    words = voice.words
+    rows = [words.help_row(verb, voice.command) for verb in Verb]
+    return build(
+        [
+            Lines(words.hello()),
+            Lines(join("\n", rows)),
+            Note(words.help_doors()),
+            Buttons((ask_button(voice),)),
+        ]
+    )
+
+
+def verb_help(voice: Voice, verb: Verb) -> Message:
+    """One command with all its examples."""
+    words = voice.words
+    return build([Lines(words.help_verb(verb)), Lines(words.examples(verb, voice.command))])
+
+
+def mistake(voice: Voice, wrong: GrammarError) -> Message:
+    """What was wrong, with a caret at the token, and a line that works."""
+    words = voice.words
+    return build(
+        [
+            Lines(words.mistake(wrong)),
+            Lines(words.caret(wrong)),
+            Lines(words.did_you_mean(wrong, voice.command)),
+            Note(words.nothing_done()),
+        ]
+    )
+
+
+def ask_button(voice: Voice) -> Button:
+    """Opens the form."""
+    value = EmptyValue().model_dump_json()
+    label = voice.words.button_request
+    return Button(label=label, action=ActionId.REQUEST, value=value, style="primary")
+
+
+def _queue_row(voice: Voice, row: QueueRow) -> Markup:
+    return voice.words.queue_row(row, voice.people.name(row.owner))
+
+
+def _list(voice: Voice, title: Markup, rows: Sequence[Markup], more: int = 0) -> Markup:
+    left = max(0, len(rows) - MOST_ROWS) + more
+    end = voice.words.more(left) if left else Markup()
+    return join("\n", [title, *rows[:MOST_ROWS], end])
+
+
+def _pages(voice: Voice, view: QueueView) -> tuple[Button, ...]:
+    words = voice.words
+    pages = []
+    if view.page > 1:
+        pages.append((words.button_previous, ActionId.PREVIOUS, view.page - 1))
+    if view.page < view.pages:
+        pages.append((words.button_next, ActionId.NEXT, view.page + 1))
+    return tuple(
+        Button(
+            label=label,
+            action=action,
+            value=PageValue(what=(view.about or "")[:80] or None, page=page).model_dump_json(),
+        )
+        for label, action, page in pages
+    )

@@ -1,0 +1,139 @@
+"""The card of a request, in the channel and in answers, with the buttons its state allows."""
+
+from __future__ import annotations
+
+from bot.chat.actions import ActionId, RequestValue
+from bot.chat.markup import Markup
+from bot.chat.message import Button, Buttons, Confirm, Lines, Message, Note, Part, build
+from bot.chat.voice import Voice
+from bot.views import CardView, Done, Refused, Submitted, WhyView
+from storage.states import RequestState
+
+
+def card(voice: Voice, view: CardView) -> Message:
+    """The request's own message: updated in place, never posted twice."""
+    words = voice.words
+    return build(
+        [
+            Lines(words.headline(view)),
+            Lines(words.who(view, voice.people.mention(view.owner))),
+            Lines(_stand(voice, view)),
+            Note(words.asked(view)),
+            Buttons(buttons(voice, view)),
+        ]
+    )
+
+
+def buttons(voice: Voice, view: CardView) -> tuple[Button, ...]:
+    """Waiting: Why, Cancel. Holding GPUs: Release. Ending or ended: none."""
+    if view.state is RequestState.WAITING:
+        return (_why(voice, view), _cancel(voice, view))
+    if view.state in {RequestState.ADMITTED, RequestState.RUNNING}:
+        return (_release(voice, view),)
+    return ()
+
+
+def submitted(voice: Voice, answer: Submitted) -> Message:
+    """The private answer to a request: where it stands, and what can be done."""
+    view = answer.card
+    return build(
+        [
+            Lines(voice.words.submitted(answer)),
+            Lines(voice.words.headline(view)),
+            Lines(_stand(voice, view)),
+            Buttons(buttons(voice, view)),
+        ]
+    )
+
+
+def done(voice: Voice, answer: Done) -> Message:
+    """The private answer to cancel or release."""
+    return build([Lines(voice.words.done(answer))])
+
+
+def refused(voice: Voice, answer: Refused) -> Message:
+    """Why nothing was done."""
+    return build([Lines(voice.words.refused(answer)), Note(voice.words.nothing_done())])
+
+
+def why(voice: Voice, view: WhyView) -> Message:
+    """Reason, place, who is ahead, who holds what, and the story so far."""
+    words = voice.words
+    return build(
+        [
+            Lines(words.headline(view.card)),
+            Lines(_stand(voice, view.card)),
+            *_ahead(voice, view),
+            *_story(voice, view),
+            Note(words.as_of(view.card.at)),
+            Buttons(tuple(b for b in buttons(voice, view.card) if b.action is not ActionId.WHY)),
+        ]
+    )
+
+
+def _stand(voice: Voice, view: CardView) -> Markup:
+    by = voice.people.name(view.ended_by) if view.ended_by else None
+    return voice.words.stand(view, by)
+
+
+def _ahead(voice: Voice, view: WhyView) -> list[Part]:
+    explanation = view.card.explanation
+    if explanation is None or view.card.state is not RequestState.WAITING:
+        return []
+    words = voice.words
+    named = []
+    for request in explanation.ahead:
+        owner = view.owners.get(request)
+        name = voice.people.name(owner) if owner else None
+        named.append(words.owned_by(request, name))
+    rest = explanation.position - 1 - len(named)
+    parts: list[Part] = [Lines(words.ahead_of(named, rest, explanation.queue))]
+    if explanation.holders:
+        parts.append(Lines(words.holders(explanation.holders)))
+    return parts
+
+
+def _story(voice: Voice, view: WhyView) -> list[Part]:
+    rows = [
+        voice.words.story_row(
+            at=at, state=state, reason=reason, actor=voice.people.name(actor) if actor else None
+        )
+        for at, state, reason, actor in view.story[-10:]
+    ]
+    return [Lines(voice.words.story(rows))] if rows else []
+
+
+def _why(voice: Voice, view: CardView) -> Button:
+    value = RequestValue(request=view.request).model_dump_json()
+    return Button(label=voice.words.button_why, action=ActionId.WHY, value=value)
+
+
+def _cancel(voice: Voice, view: CardView) -> Button:
+    words = voice.words
+    return Button(
+        label=words.button_cancel,
+        action=ActionId.CANCEL,
+        value=RequestValue(request=view.request).model_dump_json(),
+        confirm=Confirm(
+            title=words.confirm_cancel_title(view.request),
+            text=words.confirm_cancel(view.gpus),
+            confirm=words.button_cancel,
+            deny=words.confirm_keep,
+        ),
+    )
+
+
+def _release(voice: Voice, view: CardView) -> Button:
+    words = voice.words
+    return Button(
+        label=words.button_release,
+        action=ActionId.RELEASE,
+        value=RequestValue(request=view.request).model_dump_json(),
+        style="danger",
+        confirm=Confirm(
+            title=words.confirm_stop_title(view.request),
+            text=words.confirm_stop(gpus=view.gpus, nodes=len(view.nodes)),
+            confirm=words.button_release,
+            deny=words.confirm_keep,
+        ),
+    )

@@ -1,0 +1,32 @@
+"""What every rendering needs: words of a language, names of people, and a few settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from bot.chat.markup import Markup, mention_group
+from bot.chat.people import People
+from bot.chat.words import Words, words_for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voice:
+    """`command` is what stands before a verb in examples; `label` the one that pods carry.
+
+    `oncall_group` is the id of the Slack user group to mention, if there is one.
+    """
+
+    words: Words
+    people: People
+    command: str = "/gpu "
+    label: str | None = "gpubot/request"
+    oncall_group: str | None = None
+
+    def within(self, locale: str | None) -> Voice:
+        """The same voice in the language of a locale."""
+        return replace(self, words=words_for(locale))
+
+    @property
+    def oncall(self) -> Markup | None:
+        """The mention of the on-call group."""
+        return mention_group(self.oncall_group) if self.oncall_group else None
