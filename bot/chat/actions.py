@@ -65,4 +65,4 @@ class EmptyValue(_Value):
 class FormPlace(_Value):
     """Where a form was opened, so that the answer goes there."""
 
-    channel: str | None = Field(default=None, pattern=r"^[CDG][A-Z0-9]{2,20}$")
+    channel: str | None = Field(default=None, pattern=r"^[A-Z0-9]{2,30}$")

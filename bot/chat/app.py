@@ -1,0 +1,293 @@
+"""The Bolt app: every door people come through. A handler acknowledges, asks, and replies.
+
+Slack delivers again when it is unsure, so every delivery has a key: the desk gives the
+first result to it again, and an answer that has gone out is not sent twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from slack_bolt import App
+from slack_bolt.authorization import AuthorizeResult
+from slack_sdk import WebClient
+from slack_sdk.errors import SlackApiError
+
+from bot.chat import conversation, grammar
+from bot.chat.actions import FORM, ActionId, FormPlace, PageValue, RequestValue
+from bot.chat.cards import lists
+from bot.chat.cards.form import form, read_form
+from bot.chat.cards.home import home
+from bot.chat.conversation import Asker
+from bot.chat.discreet import discreet_logger
+from bot.chat.message import Lines, build
+from bot.chat.ports import Desk, Once, Threads
+from bot.chat.replies import Body, Place, Replier, place_of
+from bot.chat.voice import Voice
+
+COMMAND = "/gpu"
+_LOST_TRIGGER = frozenset({"expired_trigger_id", "trigger_expired", "invalid_trigger_id"})
+_Value = TypeVar("_Value", bound=BaseModel)
+Ack = Callable[..., object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who the bot is in its workspace, from `auth.test`; asked once, not at every request."""
+
+    bot_token: str
+    user_id: str
+    bot_id: str
+    team_id: str
+
+
+def identify(client: WebClient) -> Identity:
+    """Ask Slack who we are. Raises SlackApiError."""
+    answer = client.auth_test()
+    return Identity(
+        bot_token=client.token or "",
+        user_id=str(answer["user_id"]),
+        bot_id=str(answer.get("bot_id") or ""),
+        team_id=str(answer.get("team_id") or ""),
+    )
+
+
+def build_app(
+    desk: Desk, *, client: WebClient, identity: Identity, voice: Voice, once: Once, threads: Threads
+) -> App:
+    """The app with all its handlers; nothing is connected yet."""
+
+    def authorize() -> AuthorizeResult:
+        return AuthorizeResult(
+            enterprise_id=None,
+            team_id=identity.team_id,
+            bot_token=identity.bot_token,
+            bot_id=identity.bot_id,
+            bot_user_id=identity.user_id,
+        )
+
+    logger = discreet_logger("gpubot.chat")
+    app = App(
+        client=client,
+        logger=logger,
+        authorize=authorize,
+        request_verification_enabled=False,
+        token_verification_enabled=False,
+        attaching_conversation_kwargs_enabled=False,
+    )
+    chat = Chat(
+        desk=desk, voice=voice, once=once, threads=threads, client=client, identity=identity
+    )
+    chat.register(app)
+    app.error(Faults(chat, logger).handle)
+    return app
+
+
+class Chat:
+    """The handlers. Each is safe to run in any of Bolt's threads."""
+
+    def __init__(
+        self,
+        *,
+        desk: Desk,
+        voice: Voice,
+        once: Once,
+        threads: Threads,
+        client: WebClient,
+        identity: Identity,
+    ) -> None:
+        self.desk, self.voice, self.once, self.threads = desk, voice, once, threads
+        self.client, self.identity = client, identity
+        self.replier = Replier(client)
+
+    def register(self, app: App) -> None:
+        """Bind every door. The last action is for ids this version does not make."""
+        app.command(COMMAND)(self.on_command)
+        app.event("app_mention")(self.on_mention)
+        app.event("message")(self.on_message)
+        app.event("app_home_opened")(self.on_home)
+        app.shortcut(FORM)(self.on_shortcut)
+        app.view(FORM)(self.on_form)
+        for action, handler in (
+            (ActionId.WHY, self.on_why),
+            (ActionId.CANCEL, self.on_cancel),
+            (ActionId.RELEASE, self.on_release),
+            (ActionId.REQUEST, self.on_shortcut),
+            (ActionId.REFRESH, self.on_refresh),
+            (ActionId.PREVIOUS, self.on_page),
+            (ActionId.NEXT, self.on_page),
+        ):
+            app.action(action.value)(handler)
+        app.action(re.compile(".*"))(self.on_unknown)
+
+    def on_command(self, ack: Ack, body: dict[str, Any]) -> None:
+        """`/gpu …`: the answer is private; alone it opens the form."""
+        ack()
+        said = grammar.parse(str(body.get("text") or ""))
+        if isinstance(said, grammar.Form):
+            self._open_form(body)
+        else:
+            self._converse(said, place_of(body), f"command:{body['trigger_id']}")
+
+    def on_mention(self, body: dict[str, Any]) -> None:
+        """`@gpubot …`: answered in the thread; the thread may name the request."""
+        event = body["event"]
+        if _is_own_or_edit(event):
+            return
+        text = str(event.get("text") or "")
+        said = text.split(f"<@{self.identity.user_id}>", 1)[-1]
+        self._hear(said, body)
+
+    def on_message(self, body: dict[str, Any]) -> None:
+        """A direct message; whatever is said in channels without a mention is not for us."""
+        event = body["event"]
+        if event.get("channel_type") != "im" or _is_own_or_edit(event):
+            return
+        text = str(event.get("text") or "").replace(f"<@{self.identity.user_id}>", "", 1)
+        self._hear(text, body)
+
+    def on_home(self, body: dict[str, Any]) -> None:
+        """The Home tab was opened."""
+        if body["event"].get("tab", "home") == "home":
+            self._publish_home(body["event"]["user"])
+
+    def on_refresh(self, ack: Ack, body: dict[str, Any]) -> None:
+        """Refresh on the Home tab."""
+        ack()
+        self._publish_home(body["user"]["id"])
+
+    def on_shortcut(self, ack: Ack, body: dict[str, Any]) -> None:
+        """The button or shortcut that opens the form."""
+        ack()
+        self._open_form(body)
+
+    def on_form(self, ack: Ack, body: dict[str, Any]) -> None:
+        """The form was sent: errors stay in it, the rest is answered where it was opened."""
+        view = body["view"]
+        filled = read_form(self.voice, view["state"]["values"])
+        if filled.errors:
+            ack(response_action="errors", errors=dict(filled.errors))
+            return
+        ack()
+        opened = FormPlace.model_validate_json(view.get("private_metadata") or "{}")
+        place = Place(user=body["user"]["id"], channel=opened.channel)
+        self._converse(grammar.Request(filled.ask), place, f"form:{view['id']}", private=True)
+
+    def on_why(self, ack: Ack, body: dict[str, Any]) -> None:
+        """Why, on a card."""
+        ack()
+        self._pressed(body, lambda value: grammar.Why(value.request))
+
+    def on_cancel(self, ack: Ack, body: dict[str, Any]) -> None:
+        """Cancel, confirmed."""
+        ack()
+        self._pressed(body, lambda value: grammar.Cancel(value.request))
+
+    def on_release(self, ack: Ack, body: dict[str, Any]) -> None:
+        """Release, confirmed."""
+        ack()
+        self._pressed(body, lambda value: grammar.Release(value.request))
+
+    def on_page(self, ack: Ack, body: dict[str, Any]) -> None:
+        """Another page of the queue, in place of the one shown."""
+        ack()
+        value = self._value(body, PageValue)
+        if value is not None:
+            said = grammar.Queue(value.what, value.page)
+            self._converse(said, place_of(body), _press_key(body), private=True, replace=True)
+
+    def on_unknown(self, ack: Ack, body: dict[str, Any]) -> None:
+        """A button this version does not make."""
+        ack()
+        self.replier.privately(place_of(body), build([Lines(self.voice.words.old_button())]))
+
+    def _hear(self, text: str, body: Body) -> None:
+        place = place_of(body)
+        here = None
+        if body["event"].get("thread_ts") and place.channel:
+            here = self.threads.request_at(place.channel, str(body["event"]["thread_ts"]))
+        self._converse(grammar.parse(text, here=here), place, f"event:{body['event_id']}")
+
+    def _pressed(self, body: Body, command: Callable[[RequestValue], grammar.Command]) -> None:
+        value = self._value(body, RequestValue)
+        if value is None:
+            return
+        self._converse(command(value), place_of(body), _press_key(body), private=True)
+        if (body.get("view") or {}).get("type") == "home":
+            self._publish_home(body["user"]["id"])
+
+    def _value(self, body: Body, model: type[_Value]) -> _Value | None:
+        """The checked value of the pressed button; an old or forged one is answered here."""
+        try:
+            return model.model_validate_json(str(body["actions"][0].get("value") or ""))
+        except ValidationError:
+            self.replier.privately(place_of(body), build([Lines(self.voice.words.old_button())]))
+            return None
+
+    def _converse(
+        self,
+        said: grammar.Command | grammar.GrammarError,
+        place: Place,
+        key: str,
+        *,
+        private: bool = False,
+        replace: bool = False,
+    ) -> None:
+        asker = Asker(person=place.user, key=key, channel=place.channel)
+        answer = conversation.answer(self.desk, self.voice, said, asker)
+        if not self.once.first(f"answer:{key}"):
+            return
+        if private or answer.private:
+            self.replier.privately(place, answer.message, replace=replace)
+        else:
+            self.replier.openly(place, answer.message)
+
+    def _open_form(self, body: Body) -> None:
+        trigger = str(body["trigger_id"])
+        if not self.once.first(f"open:{trigger}"):
+            return
+        place = place_of(body)
+        choices = self.desk.choices(place.user)
+        view = form(self.voice, choices, FormPlace(channel=place.channel))
+        try:
+            self.client.views_open(trigger_id=trigger, view=view)
+        except SlackApiError as error:
+            if str(error.response.get("error")) not in _LOST_TRIGGER:
+                raise
+            self.replier.privately(place, lists.general_help(self.voice))
+
+    def _publish_home(self, user: str) -> None:
+        self.client.views_publish(user_id=user, view=home(self.voice, self.desk.home(user)))
+
+
+class Faults:
+    """The one error path: a trace in the log and an answer to the person, joined by an id."""
+
+    def __init__(self, chat: Chat, logger: logging.Logger) -> None:
+        self._chat, self._logger = chat, logger
+
+    def handle(self, error: Exception, body: dict[str, Any]) -> None:
+        """Called by Bolt with whatever a handler raised."""
+        fault = secrets.token_hex(4)
+        kind = body.get("command") or (body.get("event") or {}).get("type") or body.get("type")
+        self._logger.error("fault %s while handling %s", fault, kind, exc_info=error)
+        try:
+            message = build([Lines(self._chat.voice.words.unexpected(fault))])
+            self._chat.replier.privately(place_of(body), message)
+        except (KeyError, OSError, SlackApiError):
+            self._logger.exception("fault %s could not be told to the person", fault)
+
+
+def _press_key(body: Body) -> str:
+    return f"press:{body['trigger_id']}:{body['actions'][0]['action_id']}"
+
+
+def _is_own_or_edit(event: Mapping[str, Any]) -> bool:
+    """Own and other bots' messages, edits, deletions and joins are not something to answer."""
+    return bool(event.get("subtype") or event.get("bot_id") or not event.get("user"))

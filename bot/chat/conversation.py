@@ -1,0 +1,87 @@
+"""From a command to an answer: the desk is asked, the answer is rendered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.chat import grammar
+from bot.chat.cards import lists, requests
+from bot.chat.message import Message
+from bot.chat.ports import Desk
+from bot.chat.voice import Voice
+from bot.views import Done, MineView, QueueView, Refused, StatusView, Submitted, WhyView
+
+DeskAnswer = Submitted | Done | Refused | StatusView | QueueView | WhyView | MineView
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A message, and whether it is for the asker alone wherever it was asked."""
+
+    message: Message
+    private: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """Who asks, where, and the key that makes the order idempotent."""
+
+    person: str
+    key: str
+    channel: str | None = None
+
+
+def answer(
+    desk: Desk, voice: Voice, said: grammar.Command | grammar.GrammarError, asker: Asker
+) -> Answer:
+    """The answer to one line."""
+    match said:
+        case grammar.GrammarError():
+            return Answer(lists.mistake(voice, said), private=True)
+        case grammar.Form() | grammar.Help(None):
+            return Answer(lists.general_help(voice), private=True)
+        case grammar.Help(verb):
+            return Answer(lists.verb_help(voice, verb or grammar.Verb.HELP), private=True)
+        case _:
+            found = ask(desk, said, asker)
+            return Answer(render(voice, found), private=isinstance(found, Refused))
+
+
+def ask(desk: Desk, command: grammar.Command, asker: Asker) -> DeskAnswer:
+    """Ask the desk. Raises TypeError for what no desk answers (a form, help)."""
+    match command:
+        case grammar.Request(wanted):
+            return desk.submit(asker.person, wanted, key=asker.key, channel=asker.channel)
+        case grammar.Cancel(request):
+            return desk.cancel(asker.person, request, key=asker.key)
+        case grammar.Release(request):
+            return desk.release(asker.person, request, key=asker.key)
+        case grammar.Status(what):
+            return desk.status(asker.person, what)
+        case grammar.Queue(what, page):
+            return desk.queue(asker.person, what, page)
+        case grammar.Why(request):
+            return desk.why(asker.person, request)
+        case grammar.Mine():
+            return desk.mine(asker.person)
+        case _:
+            raise TypeError(f"not for the desk: {command!r}")
+
+
+def render(voice: Voice, found: DeskAnswer) -> Message:
+    """What the desk answered, as a message."""
+    match found:
+        case Submitted():
+            return requests.submitted(voice, found)
+        case Done():
+            return requests.done(voice, found)
+        case Refused():
+            return requests.refused(voice, found)
+        case StatusView():
+            return lists.status(voice, found)
+        case QueueView():
+            return lists.queue(voice, found)
+        case WhyView():
+            return requests.why(voice, found)
+        case MineView():
+            return lists.mine(voice, found)

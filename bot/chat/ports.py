@@ -1,0 +1,143 @@
+"""What the chat needs from the rest of the house, as protocols.
+
+The desk, the outbox, a memory of what was answered, and Slack as the announcer sees it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.asks import Ask
+from bot.chat.message import Message
+from bot.views import (
+    CardView,
+    Choices,
+    Done,
+    HomeView,
+    MineView,
+    QueueView,
+    Refused,
+    StatusView,
+    Submitted,
+    WhyView,
+)
+from storage.records import OutboxItem, Person
+
+
+class Desk(Protocol):
+    """One method for each thing a person can ask for. Safe to call from any thread."""
+
+    def submit(
+        self, person_id: str, ask: Ask, *, key: str, channel: str | None = None
+    ) -> Submitted | Refused: ...
+
+    def cancel(self, person_id: str, request_id: str, *, key: str) -> Done | Refused: ...
+
+    def release(self, person_id: str, request_id: str, *, key: str) -> Done | Refused: ...
+
+    def status(self, person_id: str, what: str | None = None) -> StatusView | Refused: ...
+
+    def queue(
+        self, person_id: str, what: str | None = None, page: int = 1
+    ) -> QueueView | Refused: ...
+
+    def why(self, person_id: str, request_id: str) -> WhyView | Refused: ...
+
+    def mine(self, person_id: str) -> MineView: ...
+
+    def home(self, person_id: str) -> HomeView: ...
+
+    def choices(self, person_id: str) -> Choices: ...
+
+    def person(self, person_id: str) -> Person | None: ...
+
+
+class Once(Protocol):
+    """Remembers what was answered, across restarts."""
+
+    def first(self, key: str) -> bool:
+        """True the first time a key is seen."""
+        ...
+
+
+class Threads(Protocol):
+    """Which request a thread is about."""
+
+    def request_at(self, channel: str, thread_ts: str) -> str | None: ...
+
+
+class Cards(Protocol):
+    """What a card shows, read fresh."""
+
+    def card(self, request_id: str) -> CardView:
+        """Raises KeyError if there is no such request."""
+        ...
+
+
+class Outbox(Protocol):
+    """Messages to be sent; every call is a short transaction of its own."""
+
+    def claim(self, now: dt.datetime, limit: int) -> tuple[OutboxItem, ...]: ...
+
+    def sent_all(
+        self, items: Sequence[OutboxItem], *, channel: str, ts: str, at: dt.datetime
+    ) -> None:
+        """Several notices that went out as one message."""
+        ...
+
+    def retry(self, item: OutboxItem, *, error: str, due: dt.datetime) -> None: ...
+
+    def defer(self, items: Sequence[OutboxItem], *, due: dt.datetime) -> None:
+        """Give them back untried."""
+        ...
+
+    def dead(self, item: OutboxItem, *, error: str) -> None: ...
+
+    def card_of(self, request: str) -> OutboxItem | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """Where a message is."""
+
+    channel: str
+    ts: str
+
+
+class Slack(Protocol):
+    """The few calls of Slack's Web API that announcing takes.
+
+    All raise `SlackRefused` when Slack says no and `SlackUnreachable` when it says nothing.
+    """
+
+    def post(
+        self,
+        channel: str,
+        message: Message,
+        *,
+        keys: Sequence[str],
+        thread_ts: str | None = None,
+    ) -> Posted: ...
+
+    def update(self, channel: str, ts: str, message: Message, *, keys: Sequence[str]) -> Posted: ...
+
+    def find(
+        self, channel: str, key: str, *, since: float, thread_ts: str | None = None
+    ) -> Posted | None:
+        """The message that carries a key, if history can be read and has it."""
+        ...
+
+
+class SlackRefused(Exception):
+    """Slack answered with an error code; `wait` is its Retry-After in seconds, if any."""
+
+    def __init__(self, code: str, *, wait: float | None = None) -> None:
+        super().__init__(code)
+        self.code, self.wait = code, wait
+
+
+class SlackUnreachable(Exception):
+    """No answer came: the call may or may not have taken effect."""

@@ -1,0 +1,99 @@
+"""Socket Mode: starts and stops slack_sdk's built-in client and knows when it last heard anything.
+
+Readiness asks `silence(now)`: a socket that looks open and delivers nothing is deaf.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from slack_bolt import App
+from slack_bolt.adapter.socket_mode.builtin import SocketModeHandler
+from slack_sdk import WebClient
+from slack_sdk.errors import SlackApiError, SlackClientError
+
+from bot.chat.discreet import discreet_logger
+
+DEAF_AFTER = 60.0
+"""Seconds without an event or pong after which the socket counts as deaf; pings go every 5 s."""
+
+PING_SECONDS = 5.0
+
+
+class SocketError(Exception):
+    """Socket Mode could not be started; the message says what Slack answered."""
+
+
+class Socket:
+    """One Socket Mode connection of an app. `clock` gives monotonic seconds."""
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        app_token: str,
+        client: WebClient,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._heard: float | None = None
+        self._log: logging.Logger = discreet_logger("gpubot.chat.socket")
+        self._app, self._token, self._client = app, app_token, client
+        self._handler = self._new_handler()
+
+    def start(self) -> None:
+        """Connect and return; events arrive in the client's own threads. Raises SocketError."""
+        try:
+            self._handler.client.connect()
+        except (SlackApiError, SlackClientError, OSError) as error:
+            raise SocketError(f"Socket Mode did not start: {error}") from error
+        self._heard = self._clock()
+
+    def stop(self) -> None:
+        """Close the connection; handlers that run are finished first."""
+        self._handler.client.close()
+
+    def rebuild(self) -> None:
+        """Replace a deaf client by a new one. Raises SocketError."""
+        self._log.warning("the socket has gone deaf; connecting anew")
+        self._handler.client.close()
+        self._handler = self._new_handler()
+        self.start()
+
+    @property
+    def connected(self) -> bool:
+        """Whether a session is open, which is not yet proof that it delivers."""
+        return bool(self._handler.client.is_connected())
+
+    @property
+    def last_heard(self) -> float | None:
+        """When the last event or pong came, on the clock given; None before the start."""
+        session = self._handler.client.current_session
+        pong = session.last_ping_pong_time if session is not None else None
+        if pong is not None:  # the client notes pongs in wall time
+            age = max(0.0, time.time() - pong)
+            return max(self._heard or 0.0, self._clock() - age)
+        return self._heard
+
+    @property
+    def deaf(self) -> bool:
+        """Whether nothing was heard for too long."""
+        heard = self.last_heard
+        return heard is not None and self._clock() - heard > DEAF_AFTER
+
+    def _new_handler(self) -> SocketModeHandler:
+        handler = SocketModeHandler(
+            self._app,
+            app_token=self._token,
+            web_client=self._client,
+            logger=self._log,
+            ping_interval=PING_SECONDS,
+        )
+        handler.client.on_message_listeners.append(self._note)
+        return handler
+
+    def _note(self, message: str) -> None:
+        del message
+        self._heard = self._clock()

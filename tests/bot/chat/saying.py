@@ -1,0 +1,295 @@
+"""Values to render: one of each kind, with hostile twins."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from bot import notices, views
+from bot.chat.people import People
+from bot.chat.voice import Voice
+from bot.chat.words import words_for
+from scheduler.model import (
+    Explanation,
+    Holder,
+    PreemptionRule,
+    QueueName,
+    TeamName,
+    Verdict,
+    WaitReason,
+    WorkloadId,
+)
+from storage.records import Person, Role
+from storage.states import RequestState
+
+NOW = 1_767_614_400.0  # 2026-01-05 12:00 UTC
+HOUR = 3600.0
+ANN, BOB, CAT = "U0ANN", "U0BOB", "U0CAT"
+NAMES = {ANN: "Ann Meyer", BOB: "Bob Okoye", CAT: "Cat Lindqvist"}
+
+HOSTILE = (
+    "<!channel>",
+    "<!here> & <@U0BOB>",
+    "```x``` `y` *z*",
+    "\u202egnp.exe\u202c",
+    "a\u200bb\u2060c",
+    "line\nbreak\r\ttab\x00\x1b[31m",
+    "x" * 10_000,
+    "{name} {0} %s",
+    "&lt;!channel&gt;",
+)
+
+
+def person(person_id: str) -> Person | None:
+    name = NAMES.get(person_id)
+    return Person(id=person_id, name=name, teams=("nlp",), role=Role.RESEARCHER) if name else None
+
+
+VOICE = Voice(words=words_for("en-US"), people=People(person), oncall_group="S0ONCALL")
+
+QUOTA = Verdict(
+    reason=WaitReason.QUOTA,
+    figures={"asked": 16, "available": 4, "where": "shared-multi", "nominal": 4096},
+)
+EXPLANATION = Explanation(
+    workload=WorkloadId("R-1042"),
+    queue=QueueName("shared-multi"),
+    verdict=QUOTA,
+    position=3,
+    ahead=(WorkloadId("R-1030"), WorkloadId("R-1037")),
+    since=NOW - 2 * HOUR,
+    holders=(
+        Holder(
+            workload=WorkloadId("R-1003"),
+            team=TeamName("vision"),
+            queue=QueueName("shared-multi"),
+            gpus=512,
+            ends=NOW + 5 * HOUR,
+        ),
+        Holder(
+            workload=WorkloadId("R-1011"),
+            team=TeamName("rl"),
+            queue=QueueName("shared-multi"),
+            gpus=64,
+            ends=None,
+        ),
+    ),
+)
+NODES = (("gpu-0007", 8), ("gpu-0012", 8))
+
+WAITING = views.CardView(
+    request="R-1042",
+    name="llama-sft",
+    owner=ANN,
+    team="nlp",
+    pool="shared-multi",
+    queue="shared-multi",
+    priority="high",
+    preemptible=False,
+    spend="low",
+    model="h100",
+    pods=2,
+    gpus_per_pod=8,
+    gpus=16,
+    state=RequestState.WAITING,
+    at=NOW,
+    created=NOW - 2 * HOUR,
+    lease=8 * HOUR,
+    explanation=EXPLANATION,
+    text="2 nodes h100 8h",
+)
+RUNNING = dataclasses.replace(
+    WAITING,
+    state=RequestState.RUNNING,
+    explanation=None,
+    started=NOW - HOUR,
+    lease_ends=NOW + 7 * HOUR,
+    nodes=NODES,
+    flavor="h100-reserved",
+    attempt=1,
+)
+_ENDED = dataclasses.replace(RUNNING, ended=NOW, nodes=(), lease_ends=None)
+CARDS = {
+    "waiting": WAITING,
+    "waiting-new": dataclasses.replace(WAITING, explanation=None),
+    "starting": dataclasses.replace(RUNNING, state=RequestState.ADMITTED),
+    "running": RUNNING,
+    "preempting": dataclasses.replace(RUNNING, state=RequestState.PREEMPTING),
+    "stopping": dataclasses.replace(RUNNING, state=RequestState.STOPPING),
+    "finished": dataclasses.replace(_ENDED, state=RequestState.FINISHED, attempt=2),
+    "failed": dataclasses.replace(_ENDED, state=RequestState.FAILED),
+    "cancelled": dataclasses.replace(
+        _ENDED, state=RequestState.CANCELLED, started=None, attempt=0, ended_by=BOB
+    ),
+    "released": dataclasses.replace(_ENDED, state=RequestState.RELEASED, ended_by=ANN),
+    "expired": dataclasses.replace(_ENDED, state=RequestState.EXPIRED),
+}
+
+CLUSTER = views.ClusterView(
+    gpus=10_000,
+    used=9_120,
+    free=880,
+    stranded=24,
+    nodes=1_250,
+    whole_free_nodes=107,
+    unready_nodes=2,
+    running=4_210,
+    pending=1_377,
+    largest=856,
+    pools=(
+        views.PoolView(
+            pool="team",
+            nominal=4000,
+            used=3800,
+            borrowed=0,
+            running=2100,
+            pending=40,
+            pending_gpus=160,
+        ),
+        views.PoolView(
+            pool="opportunistic",
+            nominal=0,
+            used=1320,
+            borrowed=1320,
+            running=900,
+            pending=1300,
+            pending_gpus=2600,
+        ),
+    ),
+    at=NOW,
+)
+
+
+def queue_row(position: int, *, mine: bool = False) -> views.QueueRow:
+    return views.QueueRow(
+        position=position,
+        request=f"R-{1000 + position}",
+        name="sweep",
+        owner=ANN if mine else BOB,
+        team="nlp",
+        gpus=16,
+        shape="2×8",
+        priority="medium",
+        waited=position * 600.0,
+        reason="quota",
+        figures={},
+        mine=mine,
+    )
+
+
+def queue_view(total: int, *, page: int = 1, pages: int = 1) -> views.QueueView:
+    section = views.QueueSection(
+        queue="shared-multi",
+        pool="shared-multi",
+        nominal=4096,
+        used=4092,
+        total=total,
+        rows=tuple(queue_row(n + 1) for n in range(min(total, 10))),
+    )
+    mine = (queue_row(400, mine=True),) if total else ()
+    return views.QueueView(
+        mine=mine, sections=(section,), about="shared-multi", page=page, pages=pages, at=NOW
+    )
+
+
+ADMITTED = notices.AdmittedArgs(
+    request="R-1042",
+    name="llama-sft",
+    owner=ANN,
+    team="nlp",
+    pool="shared-multi",
+    flavor="h100-reserved",
+    gpus=16,
+    nodes=NODES,
+    until=NOW + 8 * HOUR,
+    waited=2 * HOUR + 600,
+)
+
+
+def party(request: str, owner: str, team: str, *, gpus: int, name: str = "") -> notices.Party:
+    return notices.Party(
+        request=request,
+        name=name,
+        owner=owner,
+        team=team,
+        pool="opportunistic" if team != "nlp" else "team",
+        queue=f"{team}-queue",
+        path=("company", "research", f"{team}-queue"),
+        gpus=gpus,
+    )
+
+
+def preempted(
+    request: str, owner: str, team: str, rule: PreemptionRule = PreemptionRule.RECLAIM
+) -> notices.PreemptedArgs:
+    return notices.PreemptedArgs(
+        target=party(request, owner, team, gpus=8, name="night-sweep"),
+        preemptor=party("R-1042", ANN, "nlp", gpus=16, name="llama-sft"),
+        rule=rule,
+        level="research",
+        ran=3 * HOUR + 1200,
+        grace=60.0,
+        at=NOW,
+    )
+
+
+GROUP = notices.PreemptedGroupArgs(
+    preemptor=party("R-1042", ANN, "nlp", gpus=16, name="llama-sft"),
+    targets=(
+        preempted("R-1001", BOB, "vision"),
+        preempted("R-1002", CAT, "rl"),
+        preempted("R-1005", BOB, "vision"),
+    ),
+    at=NOW,
+)
+STARVING = notices.StarvingArgs(
+    request="R-1042",
+    name="hero",
+    owner=ANN,
+    team="nlp",
+    pool="shared-multi",
+    gpus=512,
+    priority="high",
+    waited=5 * HOUR,
+    target_wait=2 * HOUR,
+    reason=WaitReason.TOPOLOGY,
+    figures={"asked": 512, "free": 640, "pods": 64, "fits": 50},
+    position=1,
+    holders=(
+        notices.HolderArgs(request="R-1003", team="vision", gpus=512, ends=NOW + 5 * HOUR),
+        notices.HolderArgs(request="R-1011", team="rl", gpus=64, ends=None),
+    ),
+)
+ENDED = notices.EndedArgs(
+    request="R-1042",
+    name="llama-sft",
+    owner=ANN,
+    state="released",
+    gpus=16,
+    ran=3 * HOUR,
+    gpu_hours=48.0,
+    by=BOB,
+)
+REQUEUED = notices.RequeuedArgs(
+    request="R-1001", name="night-sweep", owner=BOB, cause="preempted", position=2
+)
+LEASE_ENDING = notices.LeaseEndingArgs(
+    request="R-1042", name="llama-sft", owner=ANN, gpus=16, ends=NOW + 1800
+)
+CHOICES = views.Choices(
+    teams=("nlp", "vision"),
+    models=("h100", "a100"),
+    priorities=("low", "medium", "high"),
+    default_lease=4 * HOUR,
+    most_lease=72 * HOUR,
+    node_gpus=8,
+)
+HOME = views.HomeView(
+    person=ANN,
+    name="Ann Meyer",
+    role=Role.RESEARCHER,
+    mine=views.MineView(person=ANN, open=(RUNNING, WAITING), ended=(CARDS["finished"],), at=NOW),
+    shares=(
+        views.TeamShare(team="nlp", used=320, nominal=400, chip_hours=18_222.0, rank=4, teams=11),
+    ),
+    cluster=CLUSTER,
+)

@@ -1,0 +1,292 @@
+"""Every kind of message, as a person would read it.
+
+`GPUBOT_GOLDEN=write pytest tests/bot/chat/test_golden.py` writes the files anew.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot import views
+from bot.chat import grammar
+from bot.chat.actions import FormPlace
+from bot.chat.cards import alerts, lists, requests
+from bot.chat.cards.form import form
+from bot.chat.cards.home import home
+from bot.chat.message import Message
+from scheduler.model import LimitKind, PreemptionRule, Verdict, WaitReason
+from storage.records import Audience
+from tests.bot.chat import saying
+from tests.bot.chat.saying import VOICE
+
+FOLDER = Path(__file__).parents[2] / "golden" / "en"
+
+_FIGURES: dict[WaitReason, dict[str, int | float | str]] = {
+    WaitReason.PAUSED: {"queue": "shared-multi", "by": "Cat"},
+    WaitReason.MISCONFIGURED: {"queue": "nlp", "problem": "no flavor"},
+    WaitReason.EXCEEDS_LIMIT: {"asked": 24, "most": 16, "where": "nlp"},
+    WaitReason.NO_FLAVOR: {"model": "b200"},
+    WaitReason.QUOTA: {"asked": 16, "available": 4, "where": "shared", "nominal": 4096},
+    WaitReason.TOPOLOGY: {"asked": 16, "free": 20, "pods": 2, "fits": 1, "level": "rack"},
+    WaitReason.WAITING_FOR_TARGETS: {"targets": 3, "gpus": 24},
+    WaitReason.BEHIND: {"ahead": 2, "queue": "shared-multi"},
+    WaitReason.NOT_EVALUATED: {},
+}
+_REFUSALS: dict[views.RefusalCode, views.Refused] = {
+    code: views.Refused(code=code, args=args, near=near, limit=limit)
+    for code, args, near, limit in [
+        (views.RefusalCode.NO_SUCH_PERSON, {"person": "dan"}, (), None),
+        (views.RefusalCode.NO_TEAM, {}, (), None),
+        (views.RefusalCode.UNKNOWN_TEAM, {"team": "npl"}, ("nlp",), None),
+        (views.RefusalCode.NOT_YOUR_TEAM, {"team": "rl"}, ("nlp", "vision"), None),
+        (views.RefusalCode.UNKNOWN_MODEL, {"model": "h1000"}, ("h100",), None),
+        (views.RefusalCode.NOT_A_SIZE, {"asked": 0}, (), None),
+        (
+            views.RefusalCode.NOT_DIVISIBLE,
+            {"asked": 12, "node": 8},
+            ("8 h100", "16 h100", "2x6 h100"),
+            None,
+        ),
+        (
+            views.RefusalCode.NEVER_FITS,
+            {"asked": 20000, "most": 10000, "where": "company"},
+            (),
+            LimitKind.CLUSTER,
+        ),
+        (
+            views.RefusalCode.LEASE_TOO_LONG,
+            {"asked": 1209600, "most": 604800, "pool": "team"},
+            (),
+            LimitKind.LEASE,
+        ),
+        (views.RefusalCode.PRIORITY_NOT_ALLOWED, {"priority": "critical"}, ("high",), None),
+        (views.RefusalCode.NO_SUCH_REQUEST, {"request": "R-9"}, (), None),
+        (views.RefusalCode.NOT_YOURS, {"request": "R-1042", "owner": "U0BOB"}, (), None),
+        (views.RefusalCode.ALREADY_ENDED, {"request": "R-1042", "state": "finished"}, (), None),
+        (views.RefusalCode.NOT_RUNNING, {"request": "R-1042"}, (), None),
+        (views.RefusalCode.NOT_WAITING, {"request": "R-1042"}, (), None),
+        (views.RefusalCode.UNKNOWN_TARGET, {"what": "nlpp"}, ("nlp",), None),
+        (views.RefusalCode.NAME_TOO_LONG, {"most": 60}, (), None),
+        (views.RefusalCode.TOO_MANY_WAITING, {"most": 20}, (), None),
+    ]
+}
+_MISTAKES = (
+    "16 h100 8",
+    "0 h100",
+    "-4 h100",
+    "1.5 h100",
+    "999999999 h100",
+    "16 h100 2 nodes",
+    "16 h100 8h 4h",
+    "16 h100 8h preemtible",
+    "16 h100 8h high",
+    "16 h100 prio hgh",
+    "stauts",
+    "why",
+    "mine too",
+    "<!channel>",
+    '4 h100 name "x',
+    "4 h100 name " + "y" * 61,
+)
+
+
+def _messages() -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
+    yield from ((f"card-{name}", _one(requests.card, card)) for name, card in saying.CARDS.items())
+    waiting = views.Submitted(card=saying.WAITING, decided=True)
+    admitted = views.Submitted(card=saying.CARDS["starting"], decided=True)
+    again = views.Submitted(card=saying.WAITING, decided=True, again=True)
+    yield "submitted", lambda: [requests.submitted(VOICE, s) for s in (waiting, admitted, again)]
+    done = [
+        views.Done(verb=views.Verb.CANCELLED, card=saying.CARDS["cancelled"]),
+        views.Done(verb=views.Verb.CANCELLED, card=saying.CARDS["stopping"]),
+        views.Done(verb=views.Verb.RELEASING, card=saying.CARDS["stopping"]),
+        views.Done(verb=views.Verb.RELEASING, card=saying.CARDS["stopping"], again=True),
+    ]
+    yield "done", lambda: [requests.done(VOICE, each) for each in done]
+    yield "refused", lambda: [requests.refused(VOICE, _REFUSALS[c]) for c in views.RefusalCode]
+    yield "mistakes", lambda: [lists.mistake(VOICE, _wrong(text)) for text in _MISTAKES]
+    yield "status", lambda: [lists.status(VOICE, each) for each in _statuses()]
+    yield "queue", lambda: [lists.queue(VOICE, each) for each in _queues()]
+    yield "why", lambda: [requests.why(VOICE, each) for each in _whys()]
+    yield "mine", lambda: [lists.mine(VOICE, saying.HOME.mine)]
+    yield "help", lambda: [lists.general_help(VOICE)]
+    yield "help-verbs", lambda: [lists.verb_help(VOICE, verb) for verb in grammar.Verb]
+    yield "reasons", lambda: [requests.card(VOICE, _because(reason)) for reason in WaitReason]
+    yield "admitted-channel", _notice(saying.ADMITTED, Audience.CHANNEL)
+    yield "admitted-thread", _notice(saying.ADMITTED, Audience.THREAD)
+    yield "admitted-group", lambda: [alerts.admitted_group(VOICE, [saying.ADMITTED] * 3)]
+    yield (
+        "preempted-owner",
+        lambda: [
+            alerts.notice(
+                VOICE, saying.preempted("R-1001", saying.BOB, "vision", r), Audience.PERSON
+            )
+            for r in PreemptionRule
+        ],
+    )
+    yield "preempted-channel", _notice(saying.GROUP, Audience.CHANNEL)
+    yield "preempted-oncall", _notice(saying.GROUP, Audience.ONCALL)
+    yield "starving-channel", _notice(saying.STARVING, Audience.CHANNEL)
+    yield "starving-oncall", _notice(saying.STARVING, Audience.ONCALL)
+    yield "ended", _notice(saying.ENDED, Audience.THREAD)
+    yield "requeued", _notice(saying.REQUEUED, Audience.THREAD)
+    yield "lease-ending", _notice(saying.LEASE_ENDING, Audience.PERSON)
+    yield (
+        "undeliverable",
+        lambda: [alerts.undeliverable(VOICE, where="C0GONE", error="is_archived")],
+    )
+    yield (
+        "redirected",
+        lambda: [alerts.redirected(VOICE, requests.card(VOICE, saying.WAITING), "C0GONE")],
+    )
+
+
+def _one(draw: Callable[[Any, Any], Message], value: object) -> Callable[[], list[Message]]:
+    return lambda: [draw(VOICE, value)]
+
+
+def _notice(args: Any, audience: Audience) -> Callable[[], list[Message]]:
+    return lambda: [alerts.notice(VOICE, args, audience)]
+
+
+def _wrong(text: str) -> grammar.GrammarError:
+    wrong = grammar.parse(text)
+    assert isinstance(wrong, grammar.GrammarError), text
+    return wrong
+
+
+def _because(reason: WaitReason) -> views.CardView:
+    verdict = Verdict(reason=reason, figures=_FIGURES[reason])
+    explanation = dataclasses.replace(saying.EXPLANATION, verdict=verdict)
+    return dataclasses.replace(saying.WAITING, explanation=explanation)
+
+
+def _statuses() -> list[views.StatusView]:
+    own = views.StatusView(
+        person=saying.ANN, mine=(saying.RUNNING, saying.WAITING), cluster=saying.CLUSTER
+    )
+    about = views.StatusView(
+        person=saying.ANN,
+        mine=(),
+        cluster=saying.CLUSTER,
+        about=saying.BOB,
+        rows=tuple(saying.CARDS.values()),
+        more=7,
+    )
+    nobody = views.StatusView(person=saying.ANN, mine=(), cluster=saying.CLUSTER)
+    return [own, about, nobody]
+
+
+def _queues() -> list[views.QueueView]:
+    return [saying.queue_view(400, page=2, pages=40), saying.queue_view(0)]
+
+
+def _whys() -> list[views.WhyView]:
+    story = (
+        (saying.NOW - 7200, "waiting", "submitted", saying.ANN),
+        (saying.NOW - 3600, "admitted", "admitted", "gpubot"),
+        (saying.NOW - 1800, "preempting", "preempted", "gpubot"),
+        (saying.NOW - 1700, "waiting", "requeued", "gpubot"),
+    )
+    owners = {"R-1030": saying.BOB, "R-1037": saying.CAT}
+    return [
+        views.WhyView(card=saying.WAITING, story=story, owners=owners),
+        views.WhyView(card=saying.RUNNING, story=story[:2]),
+    ]
+
+
+MESSAGES = dict(_messages())
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_message_reads_as_written_down(name: str) -> None:
+    shown = "\n".join(readable(message) for message in MESSAGES[name]())
+    compare(name, shown)
+
+
+@pytest.mark.parametrize("name", ["form", "form-prefilled", "home"])
+def test_surface_reads_as_written_down(name: str) -> None:
+    ask = grammar.parse("2 nodes a100 12h preemptible priority low team vision name x")
+    assert isinstance(ask, grammar.Request)
+    place = FormPlace(channel="C0GPU")
+    views_by_name = {
+        "form": lambda: form(VOICE, saying.CHOICES, place),
+        "form-prefilled": lambda: form(VOICE, saying.CHOICES, place, ask.ask),
+        "home": lambda: home(VOICE, saying.HOME),
+    }
+    view = views_by_name[name]()
+    head = [f"{key}: {_plain(view[key])}" for key in ("title", "submit", "close") if key in view]
+    blocks = view["blocks"]
+    assert isinstance(blocks, list)
+    compare(
+        name, "\n".join([*head, *(line for block in blocks for line in lines_of(block))]) + "\n"
+    )
+
+
+def compare(name: str, shown: str) -> None:
+    path = FOLDER / f"{name}.txt"
+    if os.environ.get("GPUBOT_GOLDEN") == "write":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(shown, encoding="utf-8")
+    assert shown == path.read_text(encoding="utf-8")
+
+
+def readable(message: Message) -> str:
+    """Text first, then what the blocks show, in a form a person can compare."""
+    body = [line for block in message.blocks for line in lines_of(block)]
+    rule = "─" * 40
+    return "\n".join([rule, "text", rule, message.text, rule, "blocks", rule, *body, ""])
+
+
+def lines_of(block: Mapping[str, Any]) -> list[str]:
+    """One block as lines."""
+    match block["type"]:
+        case "section":
+            return [*block["text"]["text"].split("\n"), ""]
+        case "context":
+            return [f"({element['text']})" for element in block["elements"]]
+        case "header":
+            return [f"# {_plain(block['text'])}"]
+        case "divider":
+            return ["---"]
+        case "actions":
+            return [line for element in block["elements"] for line in _button(element)]
+        case "input":
+            return _field(block)
+        case other:
+            raise AssertionError(f"no reader for {other}: {json.dumps(block)}")
+
+
+def _button(element: Mapping[str, Any]) -> list[str]:
+    style = f" {element['style']}" if "style" in element else ""
+    lines = [f"[{_plain(element['text'])}]{style} {element['action_id']} {element['value']}"]
+    if "confirm" in element:
+        ask = element["confirm"]
+        lines.append(
+            f"    asks: {_plain(ask['title'])} {_plain(ask['text'])} "
+            f"[{_plain(ask['confirm'])}] [{_plain(ask['deny'])}]"
+        )
+    return lines
+
+
+def _field(block: Mapping[str, Any]) -> list[str]:
+    element = block["element"]
+    optional = " (optional)" if block.get("optional") else ""
+    lines = [f"{block['block_id']}: {_plain(block['label'])}{optional}"]
+    if element["type"] == "plain_text_input":
+        lines.append(f"    [{element.get('initial_value', '')}] {_plain(element['placeholder'])}")
+    for option in element.get("options", []):
+        mark = "x" if option == element.get("initial_option") else " "
+        lines.append(f"    ({mark}) {_plain(option['text'])}")
+    return lines
+
+
+def _plain(value: Any) -> str:
+    return str(value["text"])
