@@ -132,9 +132,7 @@ class Requests:
         self._seen.update((row.id, row) for row in rows)
         return tuple(_record(row) for row in rows)
 
-    def from_source(
-        self, source: Source, states: Collection[RequestState]
-    ) -> tuple[Request, ...]:
+    def from_source(self, source: Source, states: Collection[RequestState]) -> tuple[Request, ...]:
         """Return the requests that came through one door and stand in one of the states."""
         wanted = (
             select(RequestRow)

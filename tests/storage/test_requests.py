@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine, event
 
 from storage.errors import UnknownRequest
-from storage.records import Transition
+from storage.records import Source, Transition
 from storage.states import IllegalMove, RequestState
 from storage.store import Store
 from tests.storage.samples import AT, admission, later, request
@@ -133,6 +133,16 @@ def test_finding_by_state_owner_team_and_queue(store: Store) -> None:
         assert work.requests.tally()[S.WAITING] == 3
         assert work.requests.tally()[S.CANCELLED] == 1
         assert work.requests.tally()[S.RUNNING] == 0
+
+
+def test_finding_by_the_door_it_came_through(store: Store) -> None:
+    trace = _fill(store, 2, source=Source.TRACE)
+    chat = _fill(store, 2)
+    with store.write() as work:
+        work.requests.move(trace[0], S.CANCELLED, at=later(1), actor="U1", reason="asked")
+        found = work.requests.from_source
+        assert [r.id for r in found(Source.TRACE, {S.WAITING})] == [trace[1]]
+        assert [r.id for r in found(Source.CHAT, {S.WAITING, S.CANCELLED})] == list(chat)
 
 
 def test_pages_run_by_number_not_by_spelling(store: Store) -> None:
