@@ -1,0 +1,240 @@
+"""`gpubot replay`: play a recorded trace through the engine, as fast as it goes."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+from scheduler.engine import Engine
+from scheduler.layout import Layout, build_nodes
+from scheduler.policy import Policy, PolicyError, compile_policy, load_policy
+from scheduler.simulation.cluster import SimulatedNodes
+from scheduler.simulation.replay import Replay, Task
+from scheduler.simulation.report import Report
+from scheduler.simulation.tenants import (
+    layout_for,
+    nodes_for,
+    resized,
+    routed_tasks,
+    tasks_for,
+    tenant_policy,
+)
+from scheduler.simulation.traces import TraceError, TraceJob, overlay, read_trace
+
+EXAMPLE = "gpubot replay --trace jobs.csv.gz --nodes 160 --gpus-per-node 8"
+_NODES_AT_MOST = 100_000
+_GPUS_AT_MOST = 1_024
+_COPIES_AT_MOST = 1_000
+_JOBS_AT_MOST = 1_000_000_000
+
+
+class BadInput(Exception):
+    """Something the person gave cannot be used; the message says what and what would do."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """A report and what it took, reading the trace included."""
+
+    report: Report
+    layout: Layout
+    gpus: int
+    wall_s: float
+    peak_rss_mb: float
+
+
+def replay(
+    trace: Annotated[
+        str, typer.Option(metavar="FILE", help="Trace in ITP or Philly columns, plain or gzip.")
+    ] = "",
+    nodes: Annotated[
+        str,
+        typer.Option(
+            metavar="N",
+            help="Nodes of the cluster. Default: the policy's own, or without a policy as many"
+            " as the trace keeps 80 % busy.",
+        ),
+    ] = "",
+    gpus_per_node: Annotated[
+        str, typer.Option(metavar="N", help="GPUs of each node (default 8).")
+    ] = "",
+    policy: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Policy file. Default: one guaranteed queue a tenant in one cohort, sized by the"
+            " tenant's GPU-time; idle quota is lent, and taken back by stopping who borrows.",
+        ),
+    ] = "",
+    copies: Annotated[
+        str, typer.Option(metavar="N", help="Lay N time-shifted copies over each other.")
+    ] = "1",
+    limit: Annotated[str, typer.Option(metavar="N", help="Play the first N jobs only.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Play a trace through engine and simulated cluster, and report waits and utilisation."""
+    try:
+        measured = _measure(
+            trace=trace,
+            nodes=_number("--nodes", nodes, _NODES_AT_MOST) if nodes else None,
+            gpus_per_node=(
+                _number("--gpus-per-node", gpus_per_node, _GPUS_AT_MOST) if gpus_per_node else None
+            ),
+            policy=policy,
+            copies=_number("--copies", copies, _COPIES_AT_MOST),
+            limit=_number("--limit", limit, _JOBS_AT_MOST) if limit else None,
+        )
+    except (BadInput, TraceError, PolicyError) as error:
+        told = " ".join(str(error).split())
+        print(f"gpubot replay: {told}. Example: {EXAMPLE}", file=sys.stderr)
+        raise typer.Exit(2) from error
+    if as_json:
+        report = measured.report.as_json(wall_s=measured.wall_s, peak_rss_mb=measured.peak_rss_mb)
+        print(json.dumps(report, indent=2))
+    else:
+        print(_text(measured, own_policy=bool(policy)))
+
+
+def _measure(
+    *,
+    trace: str,
+    nodes: int | None,
+    gpus_per_node: int | None,
+    policy: str,
+    copies: int,
+    limit: int | None,
+) -> _Measured:
+    """Read, play, and measure. Raises BadInput, TraceError, PolicyError."""
+    began = time.perf_counter()
+    jobs = overlay(_read(trace)[:limit], copies)
+    if policy:
+        compiled = compile_policy(tenant_policy(_policy(policy), jobs))
+        layout = resized(compiled, nodes=nodes, gpus_per_node=gpus_per_node)
+        tasks: Iterator[Task] = routed_tasks(jobs, layout)
+    else:
+        per_node = gpus_per_node or 8
+        count = nodes or nodes_for(jobs, gpus_per_node=per_node)
+        layout = layout_for(jobs, nodes=count, gpus_per_node=per_node)
+        tasks = tasks_for(jobs, gpus_per_node=per_node)
+    cluster = SimulatedNodes(build_nodes(layout), now=jobs[0].submitted)
+    gpus = cluster.figures().gpus
+    if not gpus:
+        raise BadInput("the policy describes no nodes with GPUs, give --nodes")
+    sampling = layout.usage.interval if layout.usage else None
+    run = Replay(Engine(layout), cluster, sampling=sampling)
+    with _progress(len(jobs)) as progress:
+        report = run.run(tasks, progress=progress)
+    if report.never_fit == report.jobs:
+        raise BadInput(
+            f"none of the {report.jobs} jobs of {trace} could ever start on {gpus} GPUs"
+            " under this policy, give more or larger nodes"
+        )
+    return _Measured(report, layout, gpus, time.perf_counter() - began, _peak_rss_mb())
+
+
+def _number(option: str, text: str, most: int) -> int:
+    """A whole number from 1 to `most`. Raises BadInput."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if not 1 <= value <= most:
+        raise BadInput(f"{option} must be a whole number from 1 to {most}, not {text[:40]!r}")
+    return value
+
+
+def _read(trace: str) -> list[TraceJob]:
+    if not trace:
+        raise BadInput("--trace is needed: a CSV file of jobs, plain or gzip")
+    try:
+        with Path(trace).open("rb") as file:
+            return read_trace(iter(lambda: file.read(1 << 16), b""), trace)
+    except (OSError, ValueError) as error:
+        raise BadInput(f"the trace {trace!r} cannot be read: {_reason(error)}") from error
+
+
+def _policy(path: str) -> Policy:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise BadInput(f"the policy {path!r} cannot be read: {_reason(error)}") from error
+    return load_policy(text, path)
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+@contextmanager
+def _progress(jobs: int) -> Iterator[Callable[[int], None] | None]:
+    """A bar on the terminal; nothing where the output goes elsewhere."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = ("jobs", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        shown = bar.add_task("jobs", total=jobs)
+
+        def tell(submitted: int) -> None:
+            if submitted % 64 == 0 or submitted == jobs:
+                bar.update(shown, completed=submitted)
+
+        yield tell
+
+
+def _peak_rss_mb() -> float:
+    """The most memory this process ever held."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1 << 20) if sys.platform == "darwin" else peak / 1024
+
+
+def _text(measured: _Measured, *, own_policy: bool) -> str:
+    report = measured.report
+    made = "" if own_policy else " (made for the trace: one guaranteed queue a tenant)"
+    done = f"{report.admitted} admitted, {report.finished} finished"
+    left = report.jobs - report.never_fit - report.admitted
+    wall = measured.wall_s
+    speed = f"{report.jobs / wall:.0f} jobs/s, {report.decisions / wall:.0f} decisions/s"
+    days = f"{report.lasted / 86_400:.1f} days in {wall:.1f} s"
+    lines = [
+        f"cluster        {measured.gpus} GPUs, {len(measured.layout.queues)} queues{made}",
+        f"jobs           {report.jobs}: {done}, {report.never_fit} never fit, {left} still wait",
+        f"played         {days} ({speed}, {measured.peak_rss_mb:.0f} MB)",
+        f"utilisation    {report.utilisation:.1%}",
+        f"fragmentation  {report.fragmentation:.2%}",
+        f"preemptions    {report.preemptions} ({report.gpu_hours_lost:.0f} GPU-hours lost)",
+        f"partial gangs  {report.partial_gangs}",
+        "",
+        *_waits(report),
+    ]
+    return "\n".join(lines)
+
+
+def _waits(report: Report) -> Sequence[str]:
+    lines = [f"{'wait by GPUs':<14}{'jobs':>9}{'p50':>12}{'p95':>12}{'p99':>12}"]
+    for name, waits in report.waits.items():
+        cells = "".join(f"{_span(value):>12}" for value in (waits.p50, waits.p95, waits.p99))
+        lines.append(f"{name:<14}{waits.n:>9}{cells}")
+    return lines
+
+
+def _span(seconds: float | None) -> str:
+    """A length of time in the unit that suits it."""
+    if seconds is None:
+        return "-"
+    for unit, length in (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0)):
+        if seconds >= length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.0f} s"
