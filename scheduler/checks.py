@@ -14,7 +14,17 @@ from scheduler.topology import Place, Space, place, shortfall
 
 
 def check(state: State, workload: Workload) -> Refusal | None:
-    """None if one of its queues could hold it one day; else the refusal of the first."""
+    """None if one of its queues could hold it one day; else the refusal of the first.
+
+    The answer is the same for all of one shape until the nodes change, and is kept.
+    """
+    key = (workload.queue, workload.overflow, shape_of(workload), state.nodes.version)
+    if key not in state.checked:
+        state.checked[key] = _check(state, workload)
+    return state.checked[key]
+
+
+def _check(state: State, workload: Workload) -> Refusal | None:
     first: Refusal | None = None
     for name in (workload.queue, *workload.overflow):
         refusal = _check_in(state, workload, name)

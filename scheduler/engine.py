@@ -78,6 +78,7 @@ class Engine:
                 self._pause(event.queue, paused=isinstance(event, QueuePaused))
             case UsageRestored():
                 self._state.ledger.restore(event.usage)
+                self._state.stale_scores()
             case _:
                 assert_never(event)
 
@@ -86,7 +87,7 @@ class Engine:
         state = self._state
         self._settle()
         if state.ledger.rules is not None and state.ledger.rules.exact and state.ledger.due(now):
-            state.ledger.sample(now)
+            self.sample_usage(now)
         if not state.dirty and not state.claims:
             return Decisions()
         admissions = passes.start_claims(state, now)
@@ -154,6 +155,7 @@ class Engine:
 
     def sample_usage(self, now: Seconds) -> tuple[Usage, ...]:
         """Bring everybody's usage up to `now` and report it. Changes who comes first."""
+        self._state.stale_scores()
         return self._state.ledger.sample(now)
 
     def figures(self) -> ClusterFigures:
@@ -204,6 +206,7 @@ class Engine:
         running = running_of(workload, admission, charge)
         state.start(running)
         state.ledger.hold(workload.team, charge.amounts, admission.at)
+        state.stale_scores()
         if event.leaving:
             state.tell_to_stop(running, None)
 
@@ -230,6 +233,7 @@ class Engine:
         self._state.settle_nodes()
         self._state.end(running)
         self._state.ledger.let_go(running.workload.team, running.charge.amounts, at)
+        self._state.stale_scores()
         self._state.release(self._state.realm[running.charge.queue])
         return running
 

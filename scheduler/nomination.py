@@ -21,6 +21,7 @@ from scheduler.model import (
 )
 from scheduler.pending import Shape
 from scheduler.preemption import Attack, Target, Variant, find_targets
+from scheduler.quota import Amounts
 from scheduler.state import State, Waiting
 from scheduler.topology import Place, Space, place
 
@@ -88,7 +89,8 @@ def _choose(state: State, number: int, waiting: Waiting, choices: Menu) -> Assig
             short=frozenset((column,)),
             placeable=lambda: True,
         )
-        targets = find_targets(attack)
+        hopeful = state.outlook.may_have(number, waiting.workload.priority, attack.amounts)
+        targets = find_targets(attack) if hopeful else ()
         book = state.future
         mark = book.checkpoint()
         for target in targets:
@@ -135,7 +137,8 @@ def _attack(state: State, result: Nomination, found: Assignment) -> None:
         short=frozenset(found.short),
         placeable=lambda: find_places(state, result.waiting, found.flavors, (book,)) is not None,
     )
-    result.targets = find_targets(attack)
+    if _hopeful(state, result, found, amounts):
+        result.targets = find_targets(attack)
     if not result.targets:
         if placeable_when_empty(state, result.waiting, found.flavors):
             result.outcome = Outcome.NO_TARGETS
@@ -153,6 +156,16 @@ def _attack(state: State, result: Nomination, found: Assignment) -> None:
     result.outcome = Outcome.PREEMPT
     result.charge = charge_for(state, result, found, places)
     result.assignments = assignments_for(result.waiting, found, places)
+
+
+def _hopeful(state: State, result: Nomination, found: Assignment, amounts: Amounts) -> bool:
+    """Whether stopping somebody could help at all, by the cheap bound."""
+    workload = result.waiting.workload
+    return state.outlook.may_have(result.queue, workload.priority, amounts) and all(
+        state.outlook.may_lie(result.queue, workload.priority, pods, state.flavors[flavor])
+        for pods, chosen in zip(workload.pod_sets, found.flavors, strict=True)
+        if (flavor := placed_by(state, pods, chosen)) is not None
+    )
 
 
 def find_places(

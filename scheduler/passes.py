@@ -11,13 +11,14 @@ head took the room. Order of the heads:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from scheduler.book import Charge
 from scheduler.layout import Reclaim
 from scheduler.model import Admission, Preemption, Seconds, TeamName, WorkloadId
 from scheduler.nomination import Nomination, Outcome, nominate
-from scheduler.pending import order_key
+from scheduler.pending import Shape, order_key
 from scheduler.preemption import RULES, Target, Variant
 from scheduler.quota import UNLIMITED
 from scheduler.state import Claim, State, running_of
@@ -40,7 +41,11 @@ def run_pass(state: State, now: Seconds) -> Outcomes:
     nominations = []
     for realm in sorted(state.dirty):
         for number in state.realm_queues[realm]:
-            head = state.queues[number].head(state.ledger.score)
+            queue = state.queues[number]
+            if queue.woken:
+                queue.unpark(_worth(state, number))
+                state.stale_heads(number)
+            head = queue.head(state.ledger.score)
             if head is not None:
                 waiting = state.waiting[head[0][2]]
                 nominations.append(nominate(state, number, waiting, head[1]))
@@ -54,6 +59,13 @@ def run_pass(state: State, now: Seconds) -> Outcomes:
     state.join()
     state.dirty &= outcomes.moved
     return outcomes
+
+
+def _worth(state: State, number: int) -> Callable[[Shape], bool]:
+    """Which parked shapes to try again: all, where Kueue is to be matched step by step."""
+    if not state.layout.options.claims:
+        return lambda _: True
+    return lambda shape: state.outlook.worth_trying(number, shape)
 
 
 def start_claims(state: State, now: Seconds) -> list[Admission]:
@@ -87,6 +99,7 @@ def _admission(
 def _account(state: State, team: TeamName, charge: Charge, now: Seconds) -> None:
     state.ledger.hold(team, charge.amounts, now)
     state.ledger.enter(team, charge.amounts, now)
+    state.stale_scores()
 
 
 def _decide(state: State, nomination: Nomination, outcomes: Outcomes, now: Seconds) -> None:
@@ -197,4 +210,5 @@ def _park(state: State, nomination: Nomination, outcomes: Outcomes) -> None:
     if queue.strict and not queue.per_flavor:
         return
     nomination.shape.parked = True
+    state.stale_heads(nomination.queue)
     outcomes.moved.add(state.realm[nomination.queue])

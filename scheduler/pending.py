@@ -19,6 +19,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 
+from scheduler.flavors import Menu
 from scheduler.layout import Order, Queue, Strategy
 from scheduler.model import FlavorName, TeamName, Workload, WorkloadId
 
@@ -56,12 +57,15 @@ def shape_of(workload: Workload) -> PodsKey:
 class Shape:
     """Workloads of one shape in one queue. `home` is the shape they have in their home queue."""
 
-    __slots__ = ("flavors", "home", "key", "parked")
+    __slots__ = ("flavors", "home", "key", "menu", "parked", "pod_sets", "priority")
 
-    def __init__(self, key: PodsKey, home: Shape | None, flavors: frozenset[FlavorName]) -> None:
+    def __init__(self, key: PodsKey, home: Shape | None, menu: Menu, workload: Workload) -> None:
         self.key = key
         self.home = home
-        self.flavors = flavors
+        self.menu = menu
+        self.flavors = menu.flavors
+        self.pod_sets = workload.pod_sets
+        self.priority = workload.priority
         self.parked = False
 
     @property
@@ -91,14 +95,17 @@ class PendingQueue:
         self.paused = False
         self.count = 0
         self.at_home = 0
-        self.shapes: dict[tuple[PodsKey, int], Shape] = {}
+        self.shapes: dict[tuple[PodsKey, Shape | None], Shape] = {}
+        self.woken = False
+        self.fresh = False
+        self._first: tuple[Key, Shape] | None = None
         self._lines: dict[TeamName, dict[Shape, Line]] = {}
 
-    def shape(self, key: PodsKey, home: Shape | None, flavors: frozenset[FlavorName]) -> Shape:
+    def shape(self, key: PodsKey, home: Shape | None, menu: Menu, workload: Workload) -> Shape:
         """The shape object of a key, made when first seen."""
-        shape = self.shapes.get((key, id(home) if home else 0))
+        shape = self.shapes.get((key, home))
         if shape is None:
-            shape = self.shapes[key, id(home) if home else 0] = Shape(key, home, flavors)
+            shape = self.shapes[key, home] = Shape(key, home, menu, workload)
         return shape
 
     def add(self, workload: Workload, shape: Shape) -> None:
@@ -106,6 +113,7 @@ class PendingQueue:
         team = workload.team if self.by_usage else _EVERYONE
         line = self._lines.setdefault(team, {}).setdefault(shape, Line(team, shape))
         insort(line.keys, order_key(workload))
+        self.fresh = False
         self.count += 1
         self.at_home += shape.home is None
 
@@ -118,6 +126,7 @@ class PendingQueue:
         at = bisect_left(keys, key)
         assert keys[at] == key, f"{workload.id} is not where it was put"  # noqa: S101 - an own bug
         del keys[at]
+        self.fresh = False
         self.count -= 1
         self.at_home -= shape.home is None
         if not keys:
@@ -126,11 +135,19 @@ class PendingQueue:
                 del self._lines[team]
 
     def head(self, score: Score) -> tuple[Key, Shape] | None:
-        """The first workload that should be tried, or None while all are parked."""
-        if not self.count or self.paused:
+        """The first workload that should be tried, or None while all are parked.
+
+        Remembered until `fresh` is unset: whoever changes a score or parks a shape that is
+        somebody's home does that.
+        """
+        if self.paused:
             return None
-        if self.per_flavor:
-            return self._head_per_flavor(score)
+        if not self.fresh:
+            self._first = self._head_per_flavor(score) if self.per_flavor else self._head(score)
+            self.fresh = True
+        return self._first
+
+    def _head(self, score: Score) -> tuple[Key, Shape] | None:
         best: tuple[Key, Shape] | None = None
         lowest = 0.0
         for team, lines in self._lines.items():
@@ -163,14 +180,12 @@ class PendingQueue:
                 return key, shape
         return None
 
-    def release(self) -> bool:
-        """Everything parked is tried again. True if there was something."""
-        woken = False
+    def unpark(self, worth: Callable[[Shape], bool]) -> None:
+        """After a release (`woken`), try again whatever is worth trying."""
         for shape in self.shapes.values():
-            if shape.parked:
+            if shape.parked and worth(shape):
                 shape.parked = False
-                woken = True
-        return woken
+        self.woken = self.fresh = False
 
     def keys(self, score: Score) -> Iterator[WorkloadId]:
         """All who have their home here, in order, parked or not."""

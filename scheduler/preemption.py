@@ -27,6 +27,7 @@ from dataclasses import dataclass
 
 from scheduler.layout import Queue, Reclaim, Within
 from scheduler.model import PreemptionRule, Workload
+from scheduler.outlook import limits
 from scheduler.quota import Amounts
 from scheduler.state import Running, State
 
@@ -97,7 +98,7 @@ class Candidates:
 def find_targets(attack: Attack) -> tuple[Target, ...]:
     """A minimal set of targets, in the order taken; empty if nothing would help."""
     candidates = _candidates(attack)
-    if not candidates.all or not _worth_it(attack, candidates):
+    if not candidates.all:
         return ()
     for borrowing in _attempts(attack, candidates):
         targets = _take(attack, candidates, borrowing=borrowing)
@@ -158,7 +159,12 @@ def _of_queue(attack: Attack, number: int, variant: Variant, ancestor: int) -> l
     """Candidates of one queue, in order."""
     running = attack.state.running
     found = []
-    for rank in attack.state.ranks[number]:
+    ranks = attack.state.ranks[number]
+    own, others = limits(attack.policy, attack.workload.priority)
+    below = own if variant is Variant.OWN_QUEUE else others
+    for rank in ranks:
+        if rank[0] >= below:
+            break
         candidate = running[rank[2]]
         if candidate.columns.isdisjoint(attack.short):
             continue
@@ -199,17 +205,6 @@ def _sorted(found: list[Target]) -> tuple[Target, ...]:
     return tuple(sorted(found, key=lambda target: target.running.rank))
 
 
-def _worth_it(attack: Attack, candidates: Candidates) -> bool:
-    """Whether the preemptor would fit with every candidate gone; saves a hopeless search."""
-    book = attack.state.future
-    mark = book.checkpoint()
-    for target in candidates.all:
-        book.discharge(target.running.charge)
-    fits = _fits(attack, borrowing=True) and attack.placeable()
-    book.rollback(mark)
-    return fits
-
-
 def _attempts(attack: Attack, candidates: Candidates) -> tuple[bool, ...]:
     """With borrowing allowed and/or without, in the order to try."""
     forbidden = attack.policy.borrow_within is None
@@ -232,27 +227,70 @@ def _take(attack: Attack, candidates: Candidates, *, borrowing: bool) -> tuple[T
     book = attack.state.future
     mark = book.checkpoint()
     taken: list[Target] = []
+    enough = 0
     for target in candidates.all:
-        if not _valid(attack, target, borrowing=borrowing):
-            continue
-        book.discharge(target.running.charge)
-        taken.append(target)
-        if _fits(attack, borrowing=borrowing) and attack.placeable():
-            taken = _put_back(attack, taken, borrowing=borrowing)
-            book.rollback(mark)
-            return tuple(taken)
+        if _valid(attack, target, borrowing=borrowing):
+            book.discharge(target.running.charge)
+            taken.append(target)
+            if not enough and _fits(attack, borrowing=borrowing):
+                enough = len(taken)
+                if attack.placeable():
+                    break
+    if enough and attack.placeable():
+        taken = _shorten(attack, taken, enough)
+        taken = _put_back(attack, taken, borrowing=borrowing)
+    else:
+        taken = []
     book.rollback(mark)
-    return ()
+    return tuple(taken)
+
+
+def _shorten(attack: Attack, taken: list[Target], enough: int) -> list[Target]:
+    """The shortest beginning of `taken` (quota needs `enough`) with which there is a placement.
+
+    Room only grows with each target, so the place to stop is found by bisection.
+    """
+    book = attack.state.future
+    low, high, at = enough, len(taken), len(taken)
+    while low < high:
+        middle = (low + high) // 2
+        for target in taken[middle:at]:
+            book.charge(target.running.charge)
+        for target in taken[at:middle]:
+            book.discharge(target.running.charge)
+        at = middle
+        if attack.placeable():
+            high = middle
+        else:
+            low = middle + 1
+    for target in taken[at:high]:
+        book.discharge(target.running.charge)
+    return taken[:high]
 
 
 def _put_back(attack: Attack, taken: list[Target], *, borrowing: bool) -> list[Target]:
+    """From the last but one to the first, spare everybody without whom it still fits.
+
+    Whole stretches are tried first: if all of one can be spared at once, then each can.
+    """
     book = attack.state.future
     needed = [taken[-1]]
-    for target in reversed(taken[:-1]):
-        book.charge(target.running.charge)
-        if not (_fits(attack, borrowing=borrowing) and attack.placeable()):
+    stretches = [taken[:-1]]
+    while stretches:
+        stretch = stretches.pop()
+        if not stretch:
+            continue
+        for target in stretch:
+            book.charge(target.running.charge)
+        if _fits(attack, borrowing=borrowing) and attack.placeable():
+            continue
+        for target in stretch:
             book.discharge(target.running.charge)
-            needed.append(target)
+        if len(stretch) == 1:
+            needed.append(stretch[0])
+        else:
+            half = len(stretch) // 2
+            stretches += [stretch[:half], stretch[half:]]
     return needed[::-1]
 
 

@@ -21,9 +21,11 @@ from scheduler.model import (
     Admission,
     FlavorName,
     PodSetAssignment,
+    Refusal,
     Workload,
     WorkloadId,
 )
+from scheduler.outlook import Outlook
 from scheduler.pending import PendingQueue, PodsKey, Shape, shape_of
 from scheduler.quota import QuotaTree
 from scheduler.topology import Nodes, Place
@@ -83,6 +85,7 @@ class State:
     present: Book = field(init=False)
     future: Book = field(init=False)
     ledger: UsageLedger = field(init=False)
+    outlook: Outlook = field(init=False)
     queues: list[PendingQueue] = field(init=False)
     running: dict[WorkloadId, Running] = field(init=False, default_factory=dict)
     waiting: dict[WorkloadId, Waiting] = field(init=False, default_factory=dict)
@@ -95,6 +98,9 @@ class State:
     realm_queues: dict[int, tuple[int, ...]] = field(init=False)
     dirty: set[int] = field(init=False, default_factory=set)
     flavors: dict[FlavorName, Flavor] = field(init=False)
+    _guests: list[set[int]] = field(init=False)
+    _by_usage: tuple[PendingQueue, ...] = field(init=False)
+    checked: dict[tuple[object, ...], Refusal | None] = field(init=False, default_factory=dict)
     _menus: dict[tuple[int, PodsKey], Menu] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -102,7 +108,10 @@ class State:
         self.nodes = Nodes()
         self.present = self.future = Book(self.tree, self.nodes)
         self.ledger = UsageLedger(self.layout, self.tree)
+        self.outlook = Outlook(self)
         self.queues = [PendingQueue(queue) for queue in self.layout.queues]
+        self._guests = [set() for _ in self.layout.queues]
+        self._by_usage = tuple(queue for queue in self.queues if queue.by_usage)
         self.ranks = [[] for _ in self.layout.queues]
         self.gpus = [0] * self.tree.queues
         self.count = [0] * self.tree.queues
@@ -141,6 +150,7 @@ class State:
         self.gpus[running.charge.queue] += running.workload.gpus
         self.count[running.charge.queue] += 1
         insort(self.ranks[running.charge.queue], running.rank)
+        self.outlook.add(running)
 
     def tell_to_stop(self, running: Running, preemptor: WorkloadId | None) -> None:
         """A target keeps what it holds until it is gone; the future counts it as gone."""
@@ -167,6 +177,7 @@ class State:
         self.join()
 
     def _unrank(self, running: Running) -> None:
+        self.outlook.remove(running)
         ranks = self.ranks[running.charge.queue]
         del ranks[bisect_left(ranks, running.rank)]
 
@@ -190,12 +201,24 @@ class State:
         for name in (workload.queue, *workload.overflow):
             number = self.tree.queue_index[name]
             choices = self.menu(number, key, workload)
-            shape = self.queues[number].shape(key, home, choices.flavors)
+            shape = self.queues[number].shape(key, home, choices, workload)
             self.queues[number].add(workload, shape)
             shapes.append((number, shape))
+            self._guests[shapes[0][0]].add(number)
             home = home or shape
             self.dirty.add(self.realm[number])
         self.waiting[workload.id] = Waiting(workload, tuple(shapes))
+
+    def stale_heads(self, number: int) -> None:
+        """A shape was parked or unparked here: others may have their home in it."""
+        self.queues[number].fresh = False
+        for other in self._guests[number]:
+            self.queues[other].fresh = False
+
+    def stale_scores(self) -> None:
+        """Usage changed: queues that are ordered by it have another head."""
+        for queue in self._by_usage:
+            queue.fresh = False
 
     def leave(self, waiting: Waiting) -> None:
         """A workload waits no longer."""
@@ -206,7 +229,7 @@ class State:
     def release(self, realm: int) -> None:
         """Capacity came free: everything parked in the realm is tried again."""
         for number in self.realm_queues[realm]:
-            self.queues[number].release()
+            self.queues[number].woken = True
         self.dirty.add(realm)
 
     def release_all(self) -> None:
@@ -238,6 +261,7 @@ class State:
         """Make what was learnt of nodes count."""
         if self.nodes.changed:
             books = {id(book): book for book in self.books}
+            self.checked.clear()
             self.nodes.settle([book.space for book in books.values()])
 
 
