@@ -1,0 +1,106 @@
+"""`gpubot replay` as a person meets it: what it prints, and what it says to bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from bot.cli.main import app
+
+ROOT = Path(__file__).parents[3]
+ITP = ROOT / "tests" / "data" / "itp_slice.csv"
+PHILLY = ROOT / "tests" / "data" / "philly_slice.csv.gz"
+POLICY = ROOT / "deploy" / "policy.yaml"
+
+
+def run(*args: str | Path) -> Result:
+    return CliRunner().invoke(app, ["replay", *map(str, args)])
+
+
+def report(*args: str | Path) -> dict[str, object]:
+    result = run(*args, "--json")
+    assert result.exit_code == 0, result.output
+    shown = json.loads(result.stdout)
+    assert isinstance(shown, dict)
+    return shown
+
+
+@pytest.mark.parametrize("trace", [ITP, PHILLY], ids=["itp", "philly"])
+def test_a_real_slice_reports_every_documented_key(trace: Path) -> None:
+    shown = report("--trace", trace, "--nodes", "20")
+    assert list(shown) == [
+        *("jobs", "admitted", "finished", "never_fit", "utilisation", "fragmentation", "wait_s"),
+        *("preemptions", "gpu_hours_lost", "partial_gangs", "wall_s", "decisions_per_s"),
+        "peak_rss_mb",
+    ]
+    assert isinstance(shown["wait_s"], dict)
+    assert list(shown["wait_s"]) == ["all", "1", "2-7", "8", "9-64", "65+"]
+    assert list(shown["wait_s"]["all"]) == ["p50", "p95", "p99", "n"]
+    assert shown["jobs"] == shown["admitted"] == shown["finished"] == 400
+    assert shown["partial_gangs"] == 0
+
+
+def test_limit_and_copies() -> None:
+    shown = report("--trace", ITP, "--limit", "50", "--copies", "3", "--nodes", "20")
+    assert shown["jobs"] == 150
+
+
+def test_a_policy_of_ones_own() -> None:
+    shown = report("--trace", PHILLY, "--policy", POLICY)
+    assert shown["jobs"] == shown["finished"] == 400
+
+
+def test_the_text_says_which_policy_was_made() -> None:
+    result = run("--trace", ITP)
+    assert result.exit_code == 0
+    assert "made for the trace: one guaranteed queue a tenant" in result.stdout
+    assert "partial gangs  0" in result.stdout
+    assert result.stderr == ""
+
+
+def test_help_says_what_policy_is_made_without_one() -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    assert "guaranteed" in result.stdout
+
+
+BAD: dict[str, tuple[list[str | Path], str]] = {
+    "no trace": ([], "--trace is needed"),
+    "no such file": (["--trace", "nowhere.csv"], "'nowhere.csv' cannot be read: No such file"),
+    "a folder": (["--trace", ROOT], "Is a directory"),
+    "not a trace": (["--trace", ROOT / "pyproject.toml"], "line 1"),
+    "zero nodes": (["--trace", ITP, "--nodes", "0"], "--nodes must be a whole number from 1"),
+    "negative nodes": (["--trace", ITP, "--nodes", "-4"], "not '-4'"),
+    "no number": (["--trace", ITP, "--nodes", "many"], "not 'many'"),
+    "far too many": (["--trace", ITP, "--nodes", "9" * 30], "from 1 to 100000"),
+    "zero GPUs": (["--trace", ITP, "--gpus-per-node", "0"], "--gpus-per-node must be"),
+    "zero copies": (["--trace", ITP, "--copies", "0"], "--copies must be"),
+    "negative limit": (["--trace", ITP, "--limit", "-1"], "--limit must be"),
+    "no such policy": (["--trace", ITP, "--policy", "no.yaml"], "the policy 'no.yaml' cannot"),
+    "broken policy": (["--trace", ITP, "--policy", ROOT / "pyproject.toml"], "pyproject.toml:"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_input_gets_one_line_an_example_and_exit_code_2(kind: str) -> None:
+    args, said = BAD[kind]
+    result = run(*args)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert "Example: gpubot replay --trace" in result.stderr
+
+
+def test_a_trace_of_which_nothing_fits(tmp_path: Path) -> None:
+    trace = tmp_path / "huge.csv"
+    trace.write_text(
+        "cluster,job_id,submission_time,duration,num_gpu\na,x,1,10,64\n", encoding="utf-8"
+    )
+    result = run("--trace", trace, "--nodes", "1")
+    assert result.exit_code == 2
+    assert "none of the 1 jobs" in result.stderr
+    assert "8 GPUs" in result.stderr
