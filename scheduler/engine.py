@@ -6,6 +6,7 @@ reads. The same events in the same order give the same decisions.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 from typing import assert_never
 
@@ -122,10 +123,10 @@ class Engine:
         self._settle()
         return explain.explain(self._state, workload, now)
 
-    def starving(self, now: Seconds) -> tuple[Starvation, ...]:
+    def starving(self, now: Seconds, skip: Container[WorkloadId] = ()) -> tuple[Starvation, ...]:
         """Who waits beyond the target of his priority class: longest first, then by id."""
         self._settle()
-        return starvation.starving(self._state, now)
+        return starvation.starving(self._state, now, skip)
 
     def pending(self, queue: QueueName | None = None) -> tuple[Workload, ...]:
         """Who waits, in the engine's own order, queue by queue; those with a claim first."""

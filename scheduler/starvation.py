@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from scheduler.explain import explain, order
-from scheduler.model import Seconds, Starvation
+from scheduler.model import Seconds, Starvation, WorkloadId
 from scheduler.state import State
 
 
-def starving(state: State, now: Seconds) -> tuple[Starvation, ...]:
-    """Longest wait first, then by id. A class without a target never starves."""
+def starving(
+    state: State, now: Seconds, skip: Container[WorkloadId] = ()
+) -> tuple[Starvation, ...]:
+    """Longest wait first, then by id. A class without a target never starves.
+
+    Those in `skip` are left out before anything is explained: explaining takes time.
+    """
     targets = state.layout.target_waits
     waiting = [w.workload for w in state.waiting.values()]
     waiting += [claim.waiting.workload for claim in state.claims.values()]
     late = [
         (now - workload.created, workload, target)
         for workload in waiting
-        if (target := targets.get(workload.priority_class)) is not None
+        if workload.id not in skip
+        and (target := targets.get(workload.priority_class)) is not None
         and now - workload.created > target
     ]
     late.sort(key=lambda entry: (-entry[0], entry[1].id))
