@@ -171,7 +171,7 @@ class Desk:
         workload = request.workload
         leads = person.role is Role.LEAD and workload.team in person.teams
         if workload.owner != person.id and not leads and person.role not in _MAY_ORDER_ALL:
-            return refuse(RefusalCode.NOT_YOURS, request=request.id, owner=workload.owner)
+            return refuse(RefusalCode.NOT_YOURS, request=request.id, team=workload.team)
         if request.state.final or request.state is S.STOPPING:
             return refuse(RefusalCode.ALREADY_ENDED, request=request.id, state=request.state)
         if kind is EventKind.RELEASE and request.state is S.WAITING:

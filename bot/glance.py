@@ -42,7 +42,7 @@ def cluster_view(engine: Engine, terms: Terms, now: Seconds) -> ClusterView:
         unready_nodes=figures.unready_nodes,
         running=figures.running,
         pending=figures.pending,
-        largest=figures.whole_free_nodes * terms.node_gpus(),
+        largest=max((f.whole_free_nodes for f in figures.flavors), default=0) * terms.node_gpus(),
         pools=pools,
         at=now,
     )

@@ -102,15 +102,10 @@ def _split(gpus: int, node_gpus: int) -> tuple[int, int] | Refused:
     split = routing.split_gpus(gpus, node_gpus)
     if not isinstance(split, routing.Uneven):
         return split
-    even = "" if split.even is None else f"{split.even[0]}x{split.even[1]}"
-    return refuse(
-        RefusalCode.NOT_DIVISIBLE,
-        asked=split.gpus,
-        below=split.below,
-        above=split.above,
-        even=even,
-        node=node_gpus,
-    )
+    sizes = [str(size) for size in (split.below, split.above) if size]
+    if split.even is not None:
+        sizes.append(f"{split.even[0]}x{split.even[1]}")
+    return refuse(RefusalCode.NOT_DIVISIBLE, tuple(sizes), asked=gpus, node=node_gpus)
 
 
 def plan(ask: Ask, person: Person, terms: Terms, now: Seconds) -> Workload | Refused:

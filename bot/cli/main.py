@@ -1,21 +1,95 @@
-"""The `gpubot` command: one sub-command for each module of this package."""
+"""The `gpubot` command. Heavy modules are imported by the command that needs them."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from bot.cli.replay import replay
 
 app = typer.Typer(
-    help="A Slack bot that gives out GPUs: ask in chat, an embedded engine decides.",
+    name="gpubot",
+    help="A Slack bot that replaces the #gpu-resources channel.",
     no_args_is_help=True,
     add_completion=False,
+    pretty_exceptions_enable=False,
 )
-
-
-@app.callback()
-def gpubot() -> None:
-    """Ask for GPUs in chat; an embedded engine decides."""
-
-
+policy_app = typer.Typer(help="The policy file.", no_args_is_help=True)
 app.command("replay")(replay)
+app.add_typer(policy_app, name="policy")
+
+
+def stop_with(message: str, code: int = 2) -> typer.Exit:
+    """Say on stderr why the command ends, and give the exit to raise."""
+    typer.echo(f"gpubot: {message}", err=True)
+    return typer.Exit(code)
+
+
+@app.command()
+def demo(
+    port: Annotated[
+        int | None, typer.Option(help="Port of the page; without it the first free one.")
+    ] = None,
+    state: Annotated[
+        Path | None, typer.Option(help="Folder that keeps the demo between runs.")
+    ] = None,
+    trace: Annotated[
+        Path | None, typer.Option(help="Play a real trace (ITP or Philly columns, .gz too).")
+    ] = None,
+    speed: Annotated[float, typer.Option(help="Seconds of the demo's world in one of ours.")] = 30,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget the last run first.")] = False,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+) -> None:
+    """Start a local workspace, the real bot and a busy simulated cluster of 10,000 GPUs."""
+    from bot.cli.demo import DemoError, run_demo  # noqa: PLC0415 - see the module
+
+    try:
+        run_demo(port=port, state=state, trace=trace, speed=speed, fresh=fresh, browser=browser)
+    except DemoError as error:
+        raise stop_with(str(error)) from error
+
+
+@app.command()
+def serve() -> None:
+    """Run the bot against the workspace that the environment names."""
+    from bot.cli.serve import ServeError, run_serve  # noqa: PLC0415 - see the module
+
+    try:
+        run_serve()
+    except ServeError as error:
+        raise stop_with(str(error)) from error
+
+
+@app.command()
+def doctor() -> None:
+    """Check tokens, scopes, database, policy, people and clock; say what to do about each."""
+    from bot.cli.doctor import examine  # noqa: PLC0415 - see the module
+
+    well = True
+    for finding in examine():
+        well = well and finding.well
+        typer.echo(f"{'ok  ' if finding.well else 'FAIL'}  {finding.what}: {finding.seen}")
+        if not finding.well and finding.cure:
+            typer.echo(f"      -> {finding.cure}")
+    if not well:
+        raise typer.Exit(1)
+
+
+@policy_app.command("check")
+def policy_check(
+    file: Annotated[Path | None, typer.Argument(help="Without it, the default policy.")] = None,
+) -> None:
+    """Say what is wrong in a policy file, or what it amounts to."""
+    from bot.shipped import read_policy  # noqa: PLC0415 - see the module
+    from scheduler.policy import PolicyError, compile_policy  # noqa: PLC0415 - see the module
+
+    try:
+        layout = compile_policy(read_policy(file))
+    except PolicyError as error:
+        raise stop_with(str(error), code=1) from error
+    typer.echo(
+        f"ok: {len(layout.teams)} teams, {len(layout.queues)} queues in {len(layout.pools)} pools,"
+        f" {len(layout.flavors)} flavors, {len(layout.rules)} routing rules"
+    )

@@ -79,13 +79,17 @@ class StarvationCheck:
     """Alerts once for each time a request begins to starve; background load is silent."""
 
     terms: Terms
+    _known: set[WorkloadId] = field(default_factory=set)
 
     def __call__(self, engine: Engine, ledger: Ledger) -> None:
-        found = engine.starving(ledger.now)
+        self._known = {one for one in self._known if engine.workload(one) is not None}
+        found = engine.starving(ledger.now, self._known)
         ledger.load(starvation.workload for starvation in found)
         for starvation in found:
             request = ledger.get(starvation.workload)
-            if request.starving_since is None and request.state is S.WAITING:
+            if request.source is Source.TRACE:
+                self._known.add(starvation.workload)
+            elif request.starving_since is None and request.state is S.WAITING:
                 begins = moment(ledger.now - starvation.waited + starvation.target_wait)
                 starving = ledger.amend(request.id, starving_since=begins)
                 announce.say_starving(ledger, self.terms, starving, starvation)

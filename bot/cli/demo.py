@@ -1,0 +1,269 @@
+"""`gpubot demo`: a local workspace, the real bot over Socket Mode, and a busy cluster.
+
+Everything it knows is in one folder, so that Ctrl-C or a kill is a pause: the next run
+goes on at the moment of its world at which the last one stood.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import sys
+import time
+import webbrowser
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bot import logs
+from bot.background import Background
+from bot.cli.serve import START_DELAY, STOP_TIME, wait_for_signal
+from bot.clock import ScaledClock
+from bot.clusters.journal import JournalBroken
+from bot.clusters.simulated import SimulatedCluster
+from bot.composition import Bot, CannotStart, build_core, last_heartbeat
+from bot.people import Directory
+from bot.settings import SettingsError, read_settings
+from bot.shipped import read_policy
+from bot.workspace.options import Options, Suggestion
+from bot.workspace.people import Directory as Workspace
+from bot.workspace.people import load_people
+from bot.workspace.server import WorkspaceServer
+from scheduler.layout import Layout, build_nodes
+from scheduler.model import GPU
+from scheduler.policy import PolicyError, compile_policy, with_teams
+from scheduler.simulation.traces import TraceError, TraceJob, overlay, read_trace
+from storage.errors import StoreError
+from storage.records import Person, Role
+from storage.store import Store, open_store
+
+FIRST_PORT, PORTS_TRIED = 8747, 50
+BUSY = 0.955  # share of the reserved GPUs that a trace is laid over itself to keep in use
+WARM = 0.25  # a trace is entered after this share of its span, with what then runs
+SUGGESTIONS = (
+    Suggestion(
+        label="A small request",
+        about="Four GPUs for two hours: granted at once from the team's own quota.",
+        command="/gpu 4 h100 2h name first-steps",
+    ),
+    Suggestion(
+        label="A gang",
+        about="Four whole nodes that start together or not at all.",
+        command="/gpu 4x8 h100 for 8h name pretrain-small",
+    ),
+    Suggestion(
+        label="A night job",
+        about="Eight nodes of idle capacity, given back when its owner wants it.",
+        command="/gpu 8 nodes h100 12h preemptible priority low name night-sweep",
+    ),
+    Suggestion(
+        label="A hero job",
+        about="64 nodes at once: work that runs on borrowed GPUs has to make room.",
+        command="/gpu 64 nodes h100 24h priority high name hero-run",
+    ),
+    Suggestion(
+        label="Why?",
+        about="What your last request waits for, who holds it, and its story.",
+        command="/gpu why {last}",
+    ),
+)
+
+
+class DemoError(Exception):
+    """The demo cannot start; the message says why and what to do."""
+
+
+def run_demo(
+    *,
+    port: int | None,
+    state: Path | None,
+    trace: Path | None,
+    speed: float,
+    fresh: bool,
+    browser: bool,
+) -> None:
+    """Run the demo until Ctrl-C. Raises DemoError."""
+    if not 0 < speed <= 3600:
+        raise DemoError(f"--speed {speed:g} is not between 0 and 3600; for example --speed 30")
+    logs.set_up("WARNING")
+    folder = state or default_folder()
+    try:
+        with _owned(folder, fresh=fresh):
+            _run(folder, port, trace, speed, browser=browser)
+    except (PolicyError, StoreError, JournalBroken, SettingsError, CannotStart) as error:
+        raise DemoError(f"{error}\nTo start over, use --fresh.") from error
+    except TraceError as error:
+        raise DemoError(str(error)) from error
+
+
+def _run(
+    folder: Path, port: int | None, trace: Path | None, speed: float, *, browser: bool
+) -> None:
+    jobs = _read_jobs(trace) if trace is not None else None
+    policy = read_policy()
+    if jobs is not None:
+        policy = with_teams(policy, sorted({job.tenant for job in jobs}))
+    layout = compile_policy(policy)
+    people = load_people()
+    store = open_store(f"sqlite:///{folder / 'gpubot.db'}")
+    clock = ScaledClock(last_heartbeat(store) or time.time(), speed)
+    server = _start_workspace(folder, port, clock, people)
+    print(f"\n  gpubot demo: open {server.base_url}\n", flush=True)
+    bot = _build(folder, store, layout, clock, server, people, jobs)
+    bot.start()
+    print(
+        f"  The bot is connected; its world runs {speed:g} times as fast as ours.\n"
+        f"  State: {folder}   Stop: Ctrl-C (the next run goes on from here)\n",
+        flush=True,
+    )
+    if browser and sys.stdout.isatty():
+        webbrowser.open(server.base_url)
+    wait_for_signal()
+    print("\n  Stopping …", flush=True)
+    bot.stop()
+    server.stop()
+
+
+def default_folder() -> Path:
+    """Where the demo keeps its state: $XDG_STATE_HOME/gpubot/demo."""
+    base = os.environ.get("XDG_STATE_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "state") / "gpubot" / "demo"
+
+
+@contextmanager
+def _owned(folder: Path, *, fresh: bool) -> Iterator[None]:
+    """Have the folder for ourselves. Raises DemoError if another demo runs there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("w")
+    except OSError as error:
+        raise DemoError(f"{folder} cannot be used: {error.strerror}; try --state FOLDER") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise DemoError(
+                f"another demo runs in {folder}; stop it, or use --state with another folder"
+            ) from error
+        if fresh:
+            _forget(folder)
+        yield
+
+
+def _forget(folder: Path) -> None:
+    """Remove what a demo wrote, and nothing else that may be in the folder."""
+    for pattern in ("gpubot.db*", "cluster.journal*", "workspace*"):
+        for path in folder.glob(pattern):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _start_workspace(
+    folder: Path, port: int | None, clock: ScaledClock, people: Workspace
+) -> WorkspaceServer:
+    wanted = range(FIRST_PORT, FIRST_PORT + PORTS_TRIED) if port is None else (port,)
+    options = Options(suggestions=SUGGESTIONS, clock=lambda: _time_of(clock))
+    for number in wanted:
+        server = WorkspaceServer(
+            port=number,
+            state_path=folder / "workspace.jsonl",
+            options=options,
+            directory=people,
+        )
+        try:
+            server.start()
+        except OSError as error:
+            if error.errno not in {errno.EADDRINUSE, errno.EACCES}:
+                raise DemoError(f"cannot listen on port {number}: {error.strerror}") from error
+            continue
+        return server
+    if port is not None:
+        raise DemoError(f"port {port} is taken; leave --port out to get a free one")
+    raise DemoError(f"no free port from {FIRST_PORT} to {FIRST_PORT + PORTS_TRIED - 1}")
+
+
+def _time_of(clock: ScaledClock) -> str:
+    now = datetime.fromtimestamp(clock.now(), tz=UTC)
+    return f"{now:%a %d %b, %H:%M} UTC, {clock.speed:g}× speed"
+
+
+def _build(
+    folder: Path,
+    store: Store,
+    layout: Layout,
+    clock: ScaledClock,
+    server: WorkspaceServer,
+    people: Workspace,
+    jobs: Sequence[TraceJob] | None,
+) -> Bot:
+    cluster = SimulatedCluster(
+        build_nodes(layout),
+        path=folder / "cluster.journal",
+        start_delay=START_DELAY,
+        stop_time=STOP_TIME,
+    )
+    core = build_core(
+        store=store, cluster=cluster, layout=layout, directory=_directory(people), clock=clock
+    )
+    background = Background(
+        core.desk,
+        teams=core.control.terms.teams,
+        gpus=_reserved(layout),
+        node_gpus=core.control.terms.node_gpus(),
+        trace=None if jobs is None else _fill(jobs, _reserved(layout)),
+    )
+    settings = read_settings(
+        slack_api_url=server.api_url,
+        bot_token=server.options.bot_token,
+        app_token=server.options.app_token,
+        channel="gpu-resources",
+        oncall_channel="gpu-oncall",
+        oncall_group=next((g.id for g in people.groups.values() if "oncall" in g.handle), None),
+    )
+    return Bot(core, settings, background=background)
+
+
+def _directory(people: Workspace) -> Directory:
+    return Directory(
+        Person(id=one.id, name=one.real_name, teams=one.teams, role=Role(one.role))
+        for one in people.people.values()
+    )
+
+
+def _reserved(layout: Layout) -> int:
+    """GPUs of the largest kind of nodes: the cluster proper, without what is bought by the hour."""
+    return max(group.count * group.capacity.get(GPU, 0) for group in layout.node_groups)
+
+
+def _read_jobs(path: Path) -> list[TraceJob]:
+    try:
+        with path.open("rb") as file:
+            jobs = read_trace(file, str(path))
+    except OSError as error:
+        raise DemoError(f"--trace {path}: {error.strerror}") from error
+    return [replace(job, tenant=job.tenant.lower()) for job in jobs]
+
+
+def _fill(jobs: Sequence[TraceJob], gpus: int) -> list[TraceJob]:
+    """The trace laid over itself until it fills the cluster, entered when it is warm.
+
+    What runs at that moment comes first, with the time it still has; the tenants stay.
+    """
+    span = max(job.submitted for job in jobs) - jobs[0].submitted or 1.0
+    mean = sum(job.gpus * job.duration for job in jobs) / span
+    tenants = {job.id: job.tenant for job in jobs}
+    laid = overlay(list(jobs), max(1, round(BUSY * gpus / mean)))
+    enter = jobs[0].submitted + WARM * span
+    running = [
+        replace(job, submitted=enter, duration=job.submitted + job.duration - enter)
+        for job in laid
+        if job.submitted <= enter < job.submitted + job.duration
+    ]
+    later = [job for job in laid if job.submitted > enter]
+    return [
+        replace(job, tenant=tenants.get(job.id, tenants.get(job.id.rsplit("-", 1)[0], job.tenant)))
+        for job in [*running, *later]
+    ]

@@ -1,0 +1,85 @@
+"""`gpubot serve`: the bot against whatever workspace the environment names."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+
+from bot import logs
+from bot.clock import WallClock
+from bot.clusters.base import Cluster
+from bot.clusters.journal import JournalBroken
+from bot.clusters.simulated import SimulatedCluster
+from bot.composition import Bot, CannotStart, build_core
+from bot.people import Directory, PeopleError
+from bot.settings import Settings, SettingsError, read_settings
+from bot.shipped import read_policy
+from scheduler.layout import Layout, build_nodes
+from scheduler.policy import PolicyError, compile_policy
+from storage.errors import StoreError
+from storage.store import open_store
+
+log = logging.getLogger(__name__)
+
+START_DELAY, STOP_TIME = 30.0, 15.0  # seconds that simulated pods take to start and to stop
+
+
+class ServeError(Exception):
+    """The bot cannot be started; the message says why, line by line."""
+
+
+def run_serve() -> None:
+    """Serve until SIGINT or SIGTERM. Raises ServeError."""
+    try:
+        settings = read_settings()
+        logs.set_up(settings.log_level)
+        bot = build_bot(settings)
+        bot.start()
+    except (
+        SettingsError,
+        PolicyError,
+        PeopleError,
+        StoreError,
+        JournalBroken,
+        CannotStart,
+    ) as error:
+        raise ServeError(str(error)) from error
+    log.info("serving #%s", settings.channel)
+    wait_for_signal()
+    log.info("stopping")
+    bot.stop()
+
+
+def build_bot(settings: Settings) -> Bot:
+    """The bot of these settings, not yet running."""
+    layout = compile_policy(read_policy(settings.policy))
+    core = build_core(
+        store=open_store(settings.database_url),
+        cluster=open_cluster(settings, layout),
+        layout=layout,
+        directory=Directory(path=settings.people),
+        clock=WallClock(),
+    )
+    return Bot(core, settings)
+
+
+def open_cluster(settings: Settings, layout: Layout) -> Cluster:
+    """The cluster that GPUBOT_CLUSTER names. Raises JournalBroken."""
+    return SimulatedCluster(
+        build_nodes(layout), path=settings.journal, start_delay=START_DELAY, stop_time=STOP_TIME
+    )
+
+
+def wait_for_signal() -> None:
+    """Return when the process is asked to end; a second signal ends it at once."""
+    asked = threading.Event()
+
+    def ask(number: int, _frame: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        asked.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, ask)
+    while not asked.wait(1.0):  # with a time limit, or the handler would not get its turn
+        continue

@@ -1,0 +1,222 @@
+"""The composition root: the only place that builds clients, engine, store and threads.
+
+Importing any other module has no effect on the world; `Bot.start` is where it begins.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from slack_sdk import WebClient
+from slack_sdk.errors import SlackApiError, SlackClientError
+
+from bot.background import Background
+from bot.chat.announcer import Announcer, Places
+from bot.chat.app import build_app, identify
+from bot.chat.memory import StoredOnce, StoredOutbox
+from bot.chat.people import People
+from bot.chat.socket import Socket, SocketError
+from bot.chat.voice import Voice
+from bot.chat.webslack import SlackThreads, WebSlack, resolve_channel
+from bot.chat.words import words_for
+from bot.clock import Clock, ScaledClock, moment
+from bot.clusters.base import Cluster
+from bot.control.ledger import Ledger
+from bot.control.loop import Control, NotReady
+from bot.control.sweeps import CardSweep, LeaseSweep, StarvationCheck, sample_usage
+from bot.control.ticks import Tick, Ticker
+from bot.desk import Desk
+from bot.people import Directory
+from bot.settings import Settings
+from scheduler.engine import Engine
+from scheduler.layout import Layout
+from storage.records import Setting
+from storage.store import Store
+
+log = logging.getLogger(__name__)
+
+SLACK_TIMEOUT = 20  # seconds for each call of the announcer and the handlers
+HEARTBEAT = "heartbeat"  # the setting that holds the last time the bot was known to live
+_DAY = 86400.0
+KEEP_DAYS = 30.0  # wall days that handled events, delivery ids and sent messages are kept
+
+
+class CannotStart(Exception):
+    """Something outside keeps the bot from starting; the message says what and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """Everything that needs no Slack: what the bench and many tests use."""
+
+    store: Store
+    control: Control
+    desk: Desk
+    directory: Directory
+
+
+def build_core(
+    *, store: Store, cluster: Cluster, layout: Layout, directory: Directory, clock: Clock
+) -> Core:
+    """The loop and the desk, not yet running."""
+    control = Control(store=store, cluster=cluster, layout=layout, clock=clock)
+    return Core(store, control, Desk(control, directory), directory)
+
+
+class Bot:
+    """A core joined to a Slack workspace, with the ticks that keep both going."""
+
+    def __init__(
+        self, core: Core, settings: Settings, *, background: Background | None = None
+    ) -> None:
+        self._core = core
+        self._background = background
+        self._clock = core.control.clock
+        client = WebClient(
+            token=settings.bot_token.get_secret_value(),
+            base_url=settings.slack_api_url,
+            timeout=SLACK_TIMEOUT,
+        )
+        voice = Voice(
+            words=words_for(None),
+            people=People(core.desk.person),
+            oncall_group=settings.oncall_group,
+        )
+        once = StoredOnce(core.store, lambda: moment(core.control.wall.now()))
+        try:
+            app = build_app(
+                core.desk,
+                client=client,
+                identity=identify(client),
+                voice=voice,
+                once=once,
+                threads=SlackThreads(client),
+            )
+            places = Places(
+                channel=_channel(client, settings.channel, "GPUBOT_CHANNEL"),
+                oncall=_channel(client, settings.oncall_channel, "GPUBOT_ONCALL_CHANNEL"),
+            )
+        except SlackApiError as error:
+            raise CannotStart(
+                f"Slack says {error.response['error']}; run `gpubot doctor`"
+            ) from error
+        except (SlackClientError, OSError) as error:
+            raise CannotStart(f"Slack does not answer ({error}); run `gpubot doctor`") from error
+        self.socket = Socket(app, app_token=settings.app_token.get_secret_value(), client=client)
+        self.announcer = Announcer(
+            outbox=StoredOutbox(core.store),
+            slack=WebSlack(client),
+            cards=core.desk,
+            voice=voice,
+            places=places,
+            once=once,
+        )
+        self.ticker = Ticker(self._ticks())
+        core.control.on_wake = lambda: self.ticker.wake("cycle")
+        core.control.on_notices = lambda: self.ticker.wake("outbox")
+
+    def start(self) -> None:
+        """Build the engine, connect and go. Raises CannotStart."""
+        self._core.control.step()
+        self.ticker.start()
+        try:
+            self.socket.start()
+        except SocketError as error:
+            self.ticker.stop()
+            raise CannotStart(f"{error}; run `gpubot doctor`") from error
+
+    def stop(self) -> None:
+        """Hear nobody any more, finish what is under way, and close."""
+        self.socket.stop()
+        self.ticker.stop()
+        self._beat()
+        self._core.store.close()
+
+    # ---- what happens by itself
+
+    def _ticks(self) -> tuple[Tick, ...]:
+        control, terms = self._core.control, self._core.control.terms
+        pace = self._clock.speed if isinstance(self._clock, ScaledClock) else 1.0
+        usage = terms.layout.usage
+        sampling = usage.interval if usage is not None else 300.0
+        leases, starving = LeaseSweep(terms), StarvationCheck(terms)
+        cards = CardSweep(self._core.store)
+
+        def sweep(write: Callable[[Engine, Ledger], None]) -> Callable[[], object]:
+            return lambda: control.propose(write)
+
+        ticks = [
+            Tick(name="cycle", run=control.step, every=1.0, limit=60.0, given_up=control.give_up),
+            Tick(name="outbox", run=self._announce, every=0.5, limit=120.0),
+            Tick(name="usage", run=sweep(sample_usage), every=_paced(sampling, pace), limit=30.0),
+            Tick(name="leases", run=sweep(leases), every=_paced(30.0, pace), limit=30.0),
+            Tick(name="starvation", run=sweep(starving), every=_paced(60.0, pace), limit=60.0),
+            Tick(name="cards", run=sweep(cards), every=_paced(60.0, pace), limit=60.0),
+            Tick(name="people", run=self._core.directory.refresh, every=30.0, limit=10.0),
+            Tick(name="heartbeat", run=self._beat, every=2.0, limit=10.0),
+            Tick(name="socket", run=self._listen, every=10.0, limit=60.0),
+            Tick(name="retention", run=self._prune, every=3600.0, limit=120.0),
+        ]
+        if self._background is not None:
+            ticks.append(Tick(name="background", run=self._feed, every=0.5, limit=60.0))
+        return tuple(ticks)
+
+    def _announce(self) -> None:
+        self.announcer.tick(moment(self._core.control.wall.now()))
+
+    def _listen(self) -> None:
+        if self.socket.deaf:
+            self.socket.rebuild()
+
+    def _feed(self) -> None:
+        if self._background is None:
+            return
+        try:
+            busy = self._core.control.read(in_use)
+        except NotReady:
+            return
+        fed = self._background.feed(self._clock.now(), lambda: busy)
+        if fed:
+            self.ticker.wake("background")  # there may be more that is due
+
+    def _beat(self) -> None:
+        """Store that the bot lives, and at which time of its world."""
+        beat = Setting(name=HEARTBEAT, value=repr(self._clock.now()), author="gpubot")
+        with self._core.store.write() as work:
+            work.settings.put(beat)
+
+    def _prune(self) -> None:
+        before = moment(self._core.control.wall.now() - KEEP_DAYS * _DAY)
+        with self._core.store.write() as work:
+            work.events.prune(before)
+            work.inbox.prune(before)
+            work.outbox.prune(before)
+
+
+def last_heartbeat(store: Store) -> float | None:
+    """The time of the bot's world when it was last known to live; None for a new store."""
+    with store.read() as view:
+        beat = view.settings.get(HEARTBEAT)
+    return None if beat is None else float(beat.value)
+
+
+def in_use(engine: Engine) -> int:
+    """GPUs of reserved capacity that are in use or waited for."""
+    pending = sum(workload.gpus for workload in engine.pending())
+    return engine.figures().used + pending
+
+
+def _channel(client: WebClient, name: str, variable: str) -> str:
+    try:
+        return resolve_channel(client, name)
+    except KeyError:
+        raise CannotStart(
+            f"{variable}: the bot sees no channel #{name}; create it or invite the bot"
+        ) from None
+
+
+def _paced(seconds: float, pace: float) -> float:
+    """An interval of the bot's world in wall seconds, within reason."""
+    return min(seconds, max(2.0, seconds / pace))
