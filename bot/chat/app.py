@@ -10,6 +10,7 @@ import logging
 import re
 import secrets
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -32,6 +33,7 @@ from bot.chat.replies import Body, Place, Replier, place_of
 from bot.chat.voice import Voice
 
 COMMAND = "/gpu"
+WORKERS = 24  # a handler may wait a second for the first decision
 _LOST_TRIGGER = frozenset({"expired_trigger_id", "trigger_expired", "invalid_trigger_id"})
 _Value = TypeVar("_Value", bound=BaseModel)
 Ack = Callable[..., object]
@@ -80,6 +82,7 @@ def build_app(
         request_verification_enabled=False,
         token_verification_enabled=False,
         attaching_conversation_kwargs_enabled=False,
+        listener_executor=ThreadPoolExecutor(WORKERS, thread_name_prefix="gpubot-chat"),
     )
     chat = Chat(
         desk=desk, voice=voice, once=once, threads=threads, client=client, identity=identity

@@ -33,7 +33,7 @@ def plain(text: str, limit: int = LONGEST_VALUE) -> str:
             kept.append(" ")
         elif category not in {"Cf", "Cs", "Co", "Cn"}:
             kept.append(char)
-    line = " ".join("".join(kept).split())
+    line = re.sub(" +", " ", "".join(kept))
     return line if len(line) <= limit and len(text) <= limit * 4 else line[: limit - 1] + "…"
 
 

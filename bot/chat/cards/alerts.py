@@ -8,6 +8,7 @@ from bot import notices
 from bot.chat.markup import Markup, join
 from bot.chat.message import Line, Lines, Message, Note, Part, build
 from bot.chat.voice import Voice
+from bot.chat.words.english.units import SHOWN_NODES
 from storage.records import Audience
 
 MOST_TARGETS = 30
@@ -66,7 +67,7 @@ def _admitted(voice: Voice, args: notices.AdmittedArgs, audience: Audience) -> M
         use = words.how_to_use(args.request, voice.label) if voice.label else Markup()
         owner = voice.people.name(args.owner)
         parts: list[Part] = [Lines(words.admitted_title(args)), Lines(words.admitted(args, owner))]
-        if len(args.nodes) > 1:
+        if len(args.nodes) > SHOWN_NODES:
             parts.append(Lines(words.admitted_details(args)))
         return build([*parts, Lines(use)])
     owner = voice.people.mention(args.owner)

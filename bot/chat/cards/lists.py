@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.chat.actions import ActionId, EmptyValue, PageValue
-from bot.chat.cards.requests import buttons
+from bot.chat.cards.requests import buttons, request_parts
 from bot.chat.grammar import GrammarError, Verb
 from bot.chat.markup import Markup, join
 from bot.chat.message import Button, Buttons, Lines, Message, Note, Part, build
@@ -23,9 +23,7 @@ def status(voice: Voice, view: StatusView) -> Message:
     words = voice.words
     parts: list[Part] = []
     if view.about is not None:
-        about = voice.people.name(view.about)
-        rows = [words.row(row) for row in view.rows] or [words.nothing_found()]
-        parts.append(Lines(_list(voice, words.about_title(about), rows, view.more)))
+        parts += _about(voice, view, view.about)
     else:
         title = words.mine_title(len(view.mine))
         parts.append(Lines(_list(voice, title, [words.row(row) for row in view.mine])))
@@ -34,6 +32,16 @@ def status(voice: Voice, view: StatusView) -> Message:
         parts.append(Lines(join("\n", [words.cluster_title(), *cluster])))
     parts.append(Note(words.as_of(view.cluster.at)))
     return build(parts)
+
+
+def _about(voice: Voice, view: StatusView, about: str) -> list[Part]:
+    words = voice.words
+    if [row.request for row in view.rows] == [about]:
+        return request_parts(voice, view.rows[0])
+    owners = [voice.people.name(row.owner) if row.owner != about else None for row in view.rows]
+    rows = [words.row(row, owner) for row, owner in zip(view.rows, owners, strict=True)]
+    title = words.about_title(voice.people.name(about))
+    return [Lines(_list(voice, title, rows or [words.nothing_found()], view.more))]
 
 
 def queue(voice: Voice, view: QueueView) -> Message:

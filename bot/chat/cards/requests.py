@@ -12,16 +12,19 @@ from storage.states import RequestState
 
 def card(voice: Voice, view: CardView) -> Message:
     """The request's own message: updated in place, never posted twice."""
+    return build(request_parts(voice, view))
+
+
+def request_parts(voice: Voice, view: CardView) -> list[Part]:
+    """State word, who, where it stands, since when, and what can be done."""
     words = voice.words
-    return build(
-        [
-            Lines(words.headline(view)),
-            Lines(words.who(view, voice.people.mention(view.owner))),
-            Lines(_stand(voice, view)),
-            Note(words.asked(view)),
-            Buttons(buttons(voice, view)),
-        ]
-    )
+    return [
+        Lines(words.headline(view)),
+        Lines(words.who(view, voice.people.mention(view.owner))),
+        Lines(_stand(voice, view)),
+        Note(words.asked(view)),
+        Buttons(buttons(voice, view)),
+    ]
 
 
 def buttons(voice: Voice, view: CardView) -> tuple[Button, ...]:

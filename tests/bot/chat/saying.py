@@ -48,7 +48,7 @@ VOICE = Voice(words=words_for("en-US"), people=People(person), oncall_group="S0O
 
 QUOTA = Verdict(
     reason=WaitReason.QUOTA,
-    figures={"asked": 16, "available": 4, "where": "shared-multi", "nominal": 4096},
+    figures={"asked": 16, "available": 4, "where": "shared-multi", "limit": 4096},
 )
 EXPLANATION = Explanation(
     workload=WorkloadId("R-1042"),
@@ -252,7 +252,7 @@ STARVING = notices.StarvingArgs(
     waited=5 * HOUR,
     target_wait=2 * HOUR,
     reason=WaitReason.TOPOLOGY,
-    figures={"asked": 512, "free": 640, "pods": 64, "fits": 50},
+    figures={"pods": 64, "per_pod": 8, "free": 640, "largest": 8, "nodes": 120, "room": 50},
     position=1,
     holders=(
         notices.HolderArgs(request="R-1003", team="vision", gpus=512, ends=NOW + 5 * HOUR),

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bot import views
+from bot import notices, views
 from bot.chat import grammar
 from bot.chat.actions import FormPlace
 from bot.chat.cards import alerts, lists, requests
@@ -33,49 +33,67 @@ _FIGURES: dict[WaitReason, dict[str, int | float | str]] = {
     WaitReason.MISCONFIGURED: {"queue": "nlp", "problem": "no flavor"},
     WaitReason.EXCEEDS_LIMIT: {"asked": 24, "most": 16, "where": "nlp"},
     WaitReason.NO_FLAVOR: {"model": "b200"},
-    WaitReason.QUOTA: {"asked": 16, "available": 4, "where": "shared", "nominal": 4096},
-    WaitReason.TOPOLOGY: {"asked": 16, "free": 20, "pods": 2, "fits": 1, "level": "rack"},
+    WaitReason.QUOTA: {
+        "where": "shared",
+        "flavor": "h100-reserved",
+        "resource": "nvidia.com/gpu",
+        "asked": 16,
+        "available": 4,
+        "limit": 4096,
+        "used": 4092,
+    },
+    WaitReason.TOPOLOGY: {
+        "flavor": "h100-reserved",
+        "pods": 2,
+        "per_pod": 8,
+        "free": 20,
+        "largest": 8,
+        "nodes": 5,
+        "room": 1,
+    },
     WaitReason.WAITING_FOR_TARGETS: {"targets": 3, "gpus": 24},
-    WaitReason.BEHIND: {"ahead": 2, "queue": "shared-multi"},
+    WaitReason.BEHIND: {"position": 3, "first": "R-1030"},
     WaitReason.NOT_EVALUATED: {},
 }
-_REFUSALS: dict[views.RefusalCode, views.Refused] = {
+_Row = tuple[views.RefusalCode, dict[str, int | float | str], tuple[str, ...], LimitKind | None]
+_REFUSED: list[_Row] = [
+    (views.RefusalCode.NO_SUCH_PERSON, {"person": "dan"}, (), None),
+    (views.RefusalCode.NO_TEAM, {}, (), None),
+    (views.RefusalCode.UNKNOWN_TEAM, {"team": "npl"}, ("nlp",), None),
+    (views.RefusalCode.NOT_YOUR_TEAM, {"team": "rl"}, ("nlp", "vision"), None),
+    (views.RefusalCode.UNKNOWN_MODEL, {"model": "h1000"}, ("h100",), None),
+    (views.RefusalCode.NOT_A_SIZE, {"asked": 0}, (), None),
+    (
+        views.RefusalCode.NOT_DIVISIBLE,
+        {"asked": 12, "node": 8, "below": 8, "above": 16, "even": "2x6"},
+        (),
+        None,
+    ),
+    (
+        views.RefusalCode.NEVER_FITS,
+        {"asked": 20000, "most": 10000, "where": "company"},
+        (),
+        LimitKind.CLUSTER,
+    ),
+    (
+        views.RefusalCode.LEASE_TOO_LONG,
+        {"asked": 1209600, "most": 604800, "pool": "team"},
+        (),
+        LimitKind.LEASE,
+    ),
+    (views.RefusalCode.PRIORITY_NOT_ALLOWED, {"priority": "critical"}, ("high",), None),
+    (views.RefusalCode.NO_SUCH_REQUEST, {"request": "R-9"}, (), None),
+    (views.RefusalCode.NOT_YOURS, {"request": "R-1042", "owner": "U0BOB"}, (), None),
+    (views.RefusalCode.ALREADY_ENDED, {"request": "R-1042", "state": "finished"}, (), None),
+    (views.RefusalCode.NOT_RUNNING, {"request": "R-1042"}, (), None),
+    (views.RefusalCode.NOT_WAITING, {"request": "R-1042"}, (), None),
+    (views.RefusalCode.UNKNOWN_TARGET, {"what": "nlpp"}, ("nlp",), None),
+    (views.RefusalCode.NAME_TOO_LONG, {"most": 60}, (), None),
+    (views.RefusalCode.TOO_MANY_WAITING, {"most": 20}, (), None),
+]
+_REFUSALS = {
     code: views.Refused(code=code, args=args, near=near, limit=limit)
-    for code, args, near, limit in [
-        (views.RefusalCode.NO_SUCH_PERSON, {"person": "dan"}, (), None),
-        (views.RefusalCode.NO_TEAM, {}, (), None),
-        (views.RefusalCode.UNKNOWN_TEAM, {"team": "npl"}, ("nlp",), None),
-        (views.RefusalCode.NOT_YOUR_TEAM, {"team": "rl"}, ("nlp", "vision"), None),
-        (views.RefusalCode.UNKNOWN_MODEL, {"model": "h1000"}, ("h100",), None),
-        (views.RefusalCode.NOT_A_SIZE, {"asked": 0}, (), None),
-        (
-            views.RefusalCode.NOT_DIVISIBLE,
-            {"asked": 12, "node": 8},
-            ("8 h100", "16 h100", "2x6 h100"),
-            None,
-        ),
-        (
-            views.RefusalCode.NEVER_FITS,
-            {"asked": 20000, "most": 10000, "where": "company"},
-            (),
-            LimitKind.CLUSTER,
-        ),
-        (
-            views.RefusalCode.LEASE_TOO_LONG,
-            {"asked": 1209600, "most": 604800, "pool": "team"},
-            (),
-            LimitKind.LEASE,
-        ),
-        (views.RefusalCode.PRIORITY_NOT_ALLOWED, {"priority": "critical"}, ("high",), None),
-        (views.RefusalCode.NO_SUCH_REQUEST, {"request": "R-9"}, (), None),
-        (views.RefusalCode.NOT_YOURS, {"request": "R-1042", "owner": "U0BOB"}, (), None),
-        (views.RefusalCode.ALREADY_ENDED, {"request": "R-1042", "state": "finished"}, (), None),
-        (views.RefusalCode.NOT_RUNNING, {"request": "R-1042"}, (), None),
-        (views.RefusalCode.NOT_WAITING, {"request": "R-1042"}, (), None),
-        (views.RefusalCode.UNKNOWN_TARGET, {"what": "nlpp"}, ("nlp",), None),
-        (views.RefusalCode.NAME_TOO_LONG, {"most": 60}, (), None),
-        (views.RefusalCode.TOO_MANY_WAITING, {"most": 20}, (), None),
-    ]
+    for code, args, near, limit in _REFUSED
 }
 _MISTAKES = (
     "16 h100 8",
@@ -148,6 +166,10 @@ def _messages() -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
     )
 
 
+def _preemptions() -> list[notices.PreemptedArgs]:
+    return [saying.preempted("R-1001", saying.BOB, "vision", rule) for rule in PreemptionRule]
+
+
 def _one(draw: Callable[[Any, Any], Message], value: object) -> Callable[[], list[Message]]:
     return lambda: [draw(VOICE, value)]
 
@@ -181,7 +203,9 @@ def _statuses() -> list[views.StatusView]:
         more=7,
     )
     nobody = views.StatusView(person=saying.ANN, mine=(), cluster=saying.CLUSTER)
-    return [own, about, nobody]
+    team = dataclasses.replace(nobody, about="nlp", rows=(saying.RUNNING, saying.WAITING))
+    request = dataclasses.replace(nobody, about="R-1042", rows=(saying.RUNNING,))
+    return [own, about, nobody, team, request]
 
 
 def _queues() -> list[views.QueueView]:

@@ -279,7 +279,7 @@ class Alerts(Standing):
     def requeued(self, args: notices.RequeuedArgs) -> Markup:
         """That it waits again, and where."""
         return say(
-            "*Waiting again* · {request} · {cause}. It is {place} in line and starts by itself "
+            "*Waiting again* · {request}. {cause}; now it is {place} in line and starts by itself "
             "when there is room.",
             request=args.request,
             cause=_CAUSES[args.cause],

@@ -171,7 +171,7 @@ class Answers(Standing):
         """One command in a line or two."""
         example = escape(EXAMPLES[verb][0])
         return say(
-            "• `{command}{example}` {text}",
+            "• `{command}{example}` – {text}",
             command=command,
             example=example,
             text=Markup(_HELP[verb]),
@@ -195,7 +195,3 @@ class Answers(Standing):
             "The same words work after a mention of me, also in threads, and in a direct message. "
             "`/gpu` alone opens a form."
         )
-
-    def see_form(self) -> Markup:
-        """Where a form cannot be opened."""
-        return say("Say what you need, or press the button for a form.")

@@ -37,8 +37,8 @@ _EXPECTED: dict[Expected, str] = {
     Expected.SIZE: "How many GPUs? For example `16`, `4x8` or `2 nodes`.",
     Expected.DURATION: "How long? For example `8h`, `90m` or `2d`, up to a year.",
     Expected.OPTION: (
-        "Here may stand a size, a GPU model, a time, `preemptible`, `priority …`, `spend …`, "
-        "`team …` or `name …`."
+        "I read a size, a GPU model, a time, `preemptible`, `priority …`, `spend …`, `team …` "
+        "and `name …`."
     ),
     Expected.PRIORITY: "A priority is `low`, `medium`, `high` or `critical`.",
     Expected.SPEND: "Spend is `low` or `high`.",
@@ -170,15 +170,15 @@ class Mistakes(Units):
         )
 
     def _not_divisible(self, refused: Refused, figures: Figures) -> Markup:
-        asked = figures.number("asked", "gpus")
-        node = figures.number("node", "node_gpus", "per_node", "node_size")
-        whole = say("whole nodes of {node:,}", node=int(node)) if node else say("whole nodes")
-        what = self.gpus(asked) if asked is not None else say("That")
+        del refused
+        asked, node = figures.number("asked", "gpus"), figures.number("node", "node_gpus")
+        choices = [figures.text(name) for name in ("below", "above", "even")]
+        instead = self.or_list([str(choice) for choice in choices if choice and choice != "0"])
         return say(
-            "{what} cannot be cut into {whole}, and a gang gets whole nodes.{near}",
-            what=what,
-            whole=whole,
-            near=self._nearest(refused),
+            "{what} do not fill whole nodes{of}, and work on several nodes gets whole ones.{try_}",
+            what=self.gpus(asked) if asked is not None else "These GPUs",
+            of=say(" of {node:,}", node=int(node)) if node else "",
+            try_=say(" Ask for {instead}.", instead=instead) if instead else "",
         )
 
     def _never_fits(self, refused: Refused, figures: Figures) -> Markup:
@@ -212,9 +212,9 @@ class Mistakes(Units):
         )
 
     def _priority(self, refused: Refused, figures: Figures) -> Markup:
-        asked = figures.text("priority", "asked") or say("That")
+        asked = figures.text("priority", "asked") or "of that kind"
         return say(
-            "{asked} priority is not open to you.{near} Your lead or an admin can ask for it.",
+            "Priority {asked} is not open to you.{near} Your lead or an admin can ask for it.",
             asked=asked,
             near=self._nearest(refused),
         )

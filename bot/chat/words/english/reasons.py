@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from bot.chat.markup import Markup, join, say
 from bot.chat.words.english.units import Figures, Units
-from scheduler.model import Figure, Verdict, WaitReason
+from scheduler.model import GPU, Figure, Verdict, WaitReason
 
 _SHORT: dict[WaitReason, str] = {
     WaitReason.PAUSED: "queue paused",
@@ -31,7 +31,7 @@ _NEXT: dict[WaitReason, str] = {
     WaitReason.QUOTA: "It starts when GPUs of that quota come free.",
     WaitReason.TOPOLOGY: "It starts when enough room comes free, or sooner with fewer nodes.",
     WaitReason.WAITING_FOR_TARGETS: "It starts as soon as they are gone.",
-    WaitReason.BEHIND: "You need not do anything.",
+    WaitReason.BEHIND: "Its turn comes; you need not do anything.",
     WaitReason.NOT_EVALUATED: "You need not do anything.",
 }
 
@@ -67,8 +67,8 @@ class Reasons(Units):
         figures = Figures(verdict.figures)
         asked, free = _asked(figures), _free(figures)
         if verdict.reason is WaitReason.QUOTA and asked and free is not None and asked > free:
-            text = "It starts when {short} more come free there, or sooner if you ask for fewer."
-            return say(text, short=self.gpus(asked - max(0, free)))
+            text = "It starts when {short:,} more come free there, or sooner if you ask for fewer."
+            return say(text, short=int(asked - max(0, free)))
         return say(_NEXT[verdict.reason])
 
     def _paused(self, figures: Figures) -> Markup:
@@ -111,32 +111,40 @@ class Reasons(Units):
         where = figures.text("where", "level", "cohort", "queue") or "its queue"
         if asked is None or free is None:
             return say("The quota of {where} is in use.", where=where)
-        total = figures.number("nominal", "quota", "total")
+        total = figures.number("limit", "nominal", "quota", "total")
+        of = say(" of {total:,}", total=int(total)) if total else ""
+        text = "It needs {asked}; the quota of {where} has {free:,}{of} left{flavor}."
+        flavor = figures.text("flavor")
         return say(
-            "It needs {asked}; the quota of {where} has {free:,}{of} left.",
-            asked=self.gpus(asked),
+            text,
+            asked=self._units(asked, figures),
             where=where,
             free=max(0, int(free)),
-            of=f" of {int(total):,}" if total else "",
+            of=of,
+            flavor=say(" in {flavor}", flavor=flavor) if flavor else "",
         )
 
+    def _units(self, amount: float, figures: Figures) -> Markup:
+        """An amount of the resource that is short: GPUs, unless the figures name another."""
+        resource = figures.text("resource")
+        if resource is None or str(resource) == str(GPU):
+            return self.gpus(amount)
+        return say("{amount:,} {resource}", amount=int(amount), resource=resource)
+
     def _topology(self, figures: Figures) -> Markup:
-        asked, free = _asked(figures), _free(figures)
-        pods, fits = figures.number("pods", "count"), figures.number("fits", "placeable", "best")
-        level = figures.text("level")
+        pods, room = figures.number("pods"), figures.number("room", "fits")
+        free, nodes = _free(figures), figures.number("nodes")
+        largest, each = figures.number("largest"), figures.number("per_pod")
         parts = [say("There is quota for it, but no room for the whole gang")]
-        if fits is not None and pods is not None:
-            parts.append(
-                say(
-                    ": {fits:,} of its {pods} fit{where} now",
-                    fits=int(fits),
-                    pods=self.count(pods, "pod"),
-                    where=say(" in one {level}", level=level) if level else "",
-                )
-            )
+        if room is not None and pods is not None:
+            pods_said = self.count(pods, "pod")
+            parts.append(say(": {room:,} of its {pods} would fit", room=int(room), pods=pods_said))
         if free is not None:
-            need = say(" ({asked} needed)", asked=self.gpus(asked)) if asked else ""
-            parts.append(say(", with {free} free{need}", free=self.gpus(free), need=need))
+            on = say(" on {nodes}", nodes=self.count(nodes, "node")) if nodes else ""
+            parts.append(say(". Free now: {free}{on}", free=self.gpus(free), on=on))
+        if largest is not None and each is not None:
+            text = ", at most {largest:,} on one node; each pod needs {each:,}"
+            parts.append(say(text, largest=int(largest), each=int(each)))
         return join("", [*parts, say(".")])
 
     def _waiting_for_targets(self, figures: Figures) -> Markup:
@@ -152,9 +160,9 @@ class Reasons(Units):
         where = figures.text("queue", "where")
         in_queue = say(" in {where}", where=where) if where else ""
         if ahead is None:
-            first = figures.text("behind", "first", "workload", "head")
-            text = "{first} must start before it{in_queue}."
-            return say(text, first=first or "What is ahead", in_queue=in_queue)
+            first = figures.text("first", "behind")
+            text = "It would fit now, but {first} is ahead of it{in_queue}."
+            return say(text, first=first or "another request", in_queue=in_queue)
         verb = "is" if ahead == 1 else "are"
         who = self.count(ahead, "request")
         return say("{who} {verb} ahead of it{in_queue}.", who=who, verb=verb, in_queue=in_queue)

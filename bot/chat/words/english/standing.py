@@ -113,9 +113,9 @@ class Standing(Reasons):
         state = self.state(card.state)
         return say("{state}{by} {when}{ran}.", state=state, by=by, when=when, ran=ran)
 
-    def row(self, card: CardView) -> Markup:
-        """A card in one line, for lists."""
-        parts = [self.headline(card)]
+    def row(self, card: CardView, owner: Markup | None = None) -> Markup:
+        """A card in one line, for lists; `owner` where it is not the reader."""
+        parts = [self.headline(card), owner or Markup()]
         if card.state is RequestState.WAITING and card.explanation is not None:
             why = card.explanation
             place = say("{place} in line", place=self.ordinal(why.position))

@@ -1,0 +1,114 @@
+"""A desk, a memory and threads in memory, with the real one's promises about keys."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable
+
+from bot import views
+from bot.asks import Ask
+from bot.views import RefusalCode, Refused
+from storage.records import Person
+from storage.states import RequestState
+from tests.bot.chat import saying
+
+
+class MemoryOnce:
+    """Remembers keys."""
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+        self.lock = threading.Lock()
+
+    def first(self, key: str) -> bool:
+        with self.lock:
+            new = key not in self.seen
+            self.seen.add(key)
+            return new
+
+
+class MemoryDesk:
+    """Stores requests in a dict; the second call with a key gets the first answer again."""
+
+    def __init__(self) -> None:
+        self.cards: dict[str, views.CardView] = {"R-1042": saying.WAITING}
+        self.asks: list[tuple[str, Ask, str | None]] = []
+        self.answers: dict[str, views.Submitted | views.Done | Refused] = {}
+        self.before: Callable[[], None] = lambda: None
+
+    def submit(
+        self, person_id: str, ask: Ask, *, key: str, channel: str | None = None
+    ) -> views.Submitted | Refused:
+        self.before()
+        first = self.answers.get(key)
+        if isinstance(first, views.Submitted):
+            return dataclasses.replace(first, again=True)
+        if ask.model == "h1000":
+            return Refused(
+                code=RefusalCode.UNKNOWN_MODEL, args={"model": ask.model}, near=("h100",)
+            )
+        self.asks.append((person_id, ask, channel))
+        card = dataclasses.replace(
+            saying.WAITING, request=f"R-{2000 + len(self.asks)}", owner=person_id
+        )
+        self.cards[card.request] = card
+        answer = views.Submitted(card=card, decided=True)
+        self.answers[key] = answer
+        return answer
+
+    def cancel(self, person_id: str, request_id: str, *, key: str) -> views.Done | Refused:
+        self.before()
+        card = self.cards.get(request_id)
+        if card is None:
+            return Refused(code=RefusalCode.NO_SUCH_REQUEST, args={"request": request_id})
+        if key in self.answers:
+            return views.Done(verb=views.Verb.CANCELLED, card=card, again=True)
+        if card.owner != person_id:
+            return Refused(code=RefusalCode.NOT_YOURS, args={"request": request_id})
+        if card.state.final:
+            return Refused(code=RefusalCode.ALREADY_ENDED, args={"request": request_id})
+        card = dataclasses.replace(card, state=RequestState.CANCELLED, ended_by=person_id)
+        self.cards[request_id] = card
+        done = views.Done(verb=views.Verb.CANCELLED, card=card)
+        self.answers[key] = done
+        return done
+
+    def release(self, person_id: str, request_id: str, *, key: str) -> views.Done | Refused:
+        del person_id, key
+        return Refused(code=RefusalCode.NOT_RUNNING, args={"request": request_id})
+
+    def status(self, person_id: str, what: str | None = None) -> views.StatusView | Refused:
+        self.before()
+        return views.StatusView(
+            person=person_id, mine=(saying.RUNNING,), cluster=saying.CLUSTER, about=what
+        )
+
+    def queue(
+        self, person_id: str, what: str | None = None, page: int = 1
+    ) -> views.QueueView | Refused:
+        del person_id
+        return dataclasses.replace(saying.queue_view(400, page=page, pages=40), about=what)
+
+    def why(self, person_id: str, request_id: str) -> views.WhyView | Refused:
+        del person_id
+        if request_id not in self.cards:
+            return Refused(code=RefusalCode.NO_SUCH_REQUEST, args={"request": request_id})
+        return views.WhyView(card=self.cards[request_id], story=())
+
+    def mine(self, person_id: str) -> views.MineView:
+        return dataclasses.replace(saying.HOME.mine, person=person_id)
+
+    def home(self, person_id: str) -> views.HomeView:
+        self.before()
+        return dataclasses.replace(saying.HOME, person=person_id)
+
+    def choices(self, person_id: str) -> views.Choices:
+        del person_id
+        return saying.CHOICES
+
+    def person(self, person_id: str) -> Person | None:
+        return saying.person(person_id)
+
+    def card(self, request_id: str) -> views.CardView:
+        return self.cards[request_id]

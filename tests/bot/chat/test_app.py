@@ -1,0 +1,434 @@
+"""Every door, with requests as Slack builds them, dispatched in-process."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from slack_bolt import App, BoltRequest, BoltResponse
+from slack_sdk import WebClient
+
+from bot.chat.actions import ActionId
+from bot.chat.app import Identity, build_app
+from bot.chat.discreet import discreet_logger, redact
+from bot.chat.webslack import SlackThreads
+from storage.records import Person
+from tests.bot.chat import saying
+from tests.bot.chat.desks import MemoryDesk, MemoryOnce
+from tests.bot.chat.slack_rules import check_blocks
+from tests.bot.chat.slack_server import SlackServer, slack_server
+from tests.bot.chat.test_rendering import filled
+
+BOT = "U0BOT"
+TOKEN = "-".join(("xoxb", "test"))  # as a token looks, without being one
+GPU = "C0GPU"
+
+
+class Room:
+    """An app with its fakes, and the payloads people's clicks and words turn into."""
+
+    def __init__(self, slack: SlackServer) -> None:
+        self.slack, self.desk, self.once = slack, MemoryDesk(), MemoryOnce()
+        client = WebClient(token=TOKEN, base_url=f"{slack.url}/api/", retry_handlers=[])
+        identity = Identity(bot_token=TOKEN, user_id=BOT, bot_id="B0BOT", team_id="T0")
+        self.app: App = build_app(
+            self.desk,
+            client=client,
+            identity=identity,
+            voice=saying.VOICE,
+            once=self.once,
+            threads=SlackThreads(client),
+        )
+        # One worker makes an order of what Bolt starts, and `quiet` a barrier.
+        self.worker = ThreadPoolExecutor(max_workers=1)
+        self.app.listener_runner.listener_executor = self.worker
+        self.number = 0
+
+    def send(self, body: dict[str, Any], *, retry: int | None = None) -> BoltResponse:
+        headers: dict[str, str | Sequence[str]] = {}
+        if retry is not None:
+            headers["x-slack-retry-num"] = str(retry)
+        request = BoltRequest(mode="socket_mode", body=body, headers=headers)
+        return self.app.dispatch(request)
+
+    def command(self, text: str, *, user: str = saying.ANN, trigger: str = "") -> BoltResponse:
+        return self.send(self.command_body(text, user=user, trigger=trigger))
+
+    def command_body(
+        self, text: str, *, user: str = saying.ANN, trigger: str = ""
+    ) -> dict[str, Any]:
+        return {
+            "command": "/gpu",
+            "text": text,
+            "user_id": user,
+            "channel_id": GPU,
+            "team_id": "T0",
+            "trigger_id": trigger or self.fresh("13.37"),
+            "response_url": f"{self.slack.url}/respond/secret",
+            "token": "verification-secret",
+        }
+
+    def event(self, event: dict[str, Any], *, event_id: str = "") -> dict[str, Any]:
+        return {
+            "type": "event_callback",
+            "team_id": "T0",
+            "event_id": event_id or self.fresh("Ev"),
+            "event": event,
+        }
+
+    def mention(self, text: str, **more: Any) -> BoltResponse:
+        said = {"type": "app_mention", "user": saying.ANN, "channel": GPU, "ts": "5.1", **more}
+        return self.send(self.event({**said, "text": f"<@{BOT}> {text}"}))
+
+    def press(
+        self,
+        action: str,
+        value: str,
+        *,
+        user: str = saying.ANN,
+        trigger: str = "",
+        **more: Any,
+    ) -> BoltResponse:
+        return self.send(
+            {
+                "type": "block_actions",
+                "team": {"id": "T0"},
+                "user": {"id": user},
+                "trigger_id": trigger or self.fresh("99.1"),
+                "actions": [
+                    {"type": "button", "action_id": action, "block_id": "b", "value": value}
+                ],
+                "response_url": f"{self.slack.url}/respond/secret",
+                "channel": {"id": GPU},
+                "container": {"type": "message", "message_ts": "1.1", "channel_id": GPU},
+                **more,
+            }
+        )
+
+    def submit_form(self, *, view_id: str = "V1", **values: str) -> BoltResponse:
+        return self.send(
+            {
+                "type": "view_submission",
+                "team": {"id": "T0"},
+                "user": {"id": saying.ANN},
+                "view": {
+                    "id": view_id,
+                    "type": "modal",
+                    "callback_id": "gpubot.form",
+                    "private_metadata": json.dumps({"v": 1, "channel": GPU}),
+                    "state": {"values": filled(**values)},
+                },
+            }
+        )
+
+    def fresh(self, stem: str) -> str:
+        self.number += 1
+        return f"{stem}.{self.number}"
+
+    def said(self, *methods: str, count: int = 1) -> list[dict[str, Any]]:
+        """The calls of these methods, once there are `count`; handlers run in Bolt's threads."""
+        until(lambda: len(self.slack.of(*methods)) >= count)
+        return self.slack.of(*methods)
+
+    def quiet(self) -> None:
+        """Wait until all handlers that were started are done."""
+        self.worker.submit(lambda: None).result(timeout=10)
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def room() -> Iterator[Room]:
+    with slack_server() as slack:
+        room = Room(slack)
+        yield room
+        room.worker.shutdown()
+
+
+def request_value(request: str = "R-1042") -> str:
+    return json.dumps({"v": 1, "request": request})
+
+
+def test_a_command_is_acknowledged_and_answered_privately(room: Room) -> None:
+    assert room.command("16 h100 8h").status == 200
+    (answer,) = room.said("respond")
+    assert answer["response_type"] == "ephemeral"
+    assert "R-2001" in answer["text"]
+    check_blocks(answer["blocks"])
+    assert room.desk.asks[0][0] == saying.ANN
+    assert room.desk.asks[0][2] == GPU
+
+
+def test_the_acknowledgement_does_not_wait_for_the_desk(room: Room) -> None:
+    gate = threading.Event()
+    room.desk.before = lambda: assert_passed(gate)
+    assert room.command("16 h100 8h").status == 200
+    assert room.slack.of("respond") == []
+    gate.set()
+    assert "R-2001" in room.said("respond")[0]["text"]
+
+
+def assert_passed(gate: threading.Event) -> None:
+    assert gate.wait(10)
+
+
+def test_one_delivery_three_times_is_one_request_and_one_answer(room: Room) -> None:
+    body = room.command_body("16 h100 8h", trigger="1.2.3")
+    room.send(body)
+    room.said("respond")
+    for retry in (1, 2):
+        room.send(body, retry=retry)
+    room.quiet()
+    assert len(room.slack.of("respond")) == 1
+    assert len(room.desk.asks) == 1
+
+
+def test_a_retry_that_is_the_only_delivery_is_obeyed(room: Room) -> None:
+    said = {"type": "app_mention", "user": saying.ANN, "channel": GPU, "ts": "5.1"}
+    body = room.event({**said, "text": f"<@{BOT}> 16 h100 8h"})
+    assert room.send(body, retry=1).status == 200
+    assert "R-2001" in room.said("chat.postMessage")[0]["text"]
+
+
+def test_a_repeated_order_gets_the_first_result_when_no_answer_went_out(room: Room) -> None:
+    body = room.command_body("16 h100 8h", trigger="1.2.3")
+    room.slack.errors["respond"] = ["no_text"]
+    room.send(body)
+    room.said("respond")
+    room.once.seen.clear()
+    room.send(body, retry=1)
+    assert "R-2001" in room.said("respond", count=2)[-1]["text"]
+    assert len(room.desk.asks) == 1
+
+
+def test_a_mistake_is_private_and_shows_the_place(room: Room) -> None:
+    room.mention("16 h100 8")
+    (answer,) = room.said("chat.postEphemeral")
+    assert "        ^" in answer["text"]
+    assert answer["user"] == saying.ANN
+    assert room.desk.asks == []
+
+
+def test_a_refusal_is_private_and_suggests(room: Room) -> None:
+    room.mention("4 h1000 2h")
+    assert "`h100`" in room.said("chat.postEphemeral")[0]["text"]
+
+
+def test_a_mention_in_a_thread_is_answered_there_and_knows_its_request(room: Room) -> None:
+    room.slack.parents["3.3"] = {
+        "ts": "3.3",
+        "metadata": {"event_type": "gpubot", "event_payload": {"keys": ["card:R-1042"]}},
+    }
+    room.mention("why", thread_ts="3.3")
+    (answer,) = room.said("chat.postMessage")
+    assert answer["thread_ts"] == "3.3"
+    assert "R-1042" in answer["text"]
+
+
+def test_a_direct_message_is_answered_in_place(room: Room) -> None:
+    said = {"type": "message", "channel_type": "im", "channel": "D0ANN", "user": saying.ANN}
+    room.send(room.event({**said, "ts": "1.1", "text": "status"}))
+    (answer,) = room.said("chat.postMessage")
+    assert answer["channel"] == "D0ANN"
+    assert "thread_ts" not in answer
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"bot_id": "B0OTHER", "user": "U0OTHER"},
+        {"bot_id": "B0BOT", "user": BOT},
+        {"subtype": "message_changed"},
+        {"subtype": "message_deleted"},
+        {"subtype": "channel_join", "user": saying.ANN},
+        {"channel_type": "channel", "channel": GPU, "user": saying.ANN},
+    ],
+)
+def test_what_is_not_for_us_is_left_alone(room: Room, event: dict[str, Any]) -> None:
+    base = {"type": "message", "channel_type": "im", "channel": "D0ANN", "ts": "1.1"}
+    assert room.send(room.event({**base, "text": "16 h100 8h", **event})).status == 200
+    room.quiet()
+    assert room.slack.of("chat.postMessage", "chat.postEphemeral") == []
+    assert room.desk.asks == []
+
+
+def test_the_bare_command_opens_the_form_once(room: Room) -> None:
+    body = room.command_body("", trigger="7.7")
+    room.send(body)
+    (opened,) = room.said("views.open")
+    room.send(body, retry=1)
+    room.quiet()
+    assert len(room.slack.of("views.open")) == 1
+    assert opened["trigger_id"] == "7.7"
+    check_blocks(opened["view"]["blocks"], 100)
+
+
+def test_a_form_that_comes_too_late_becomes_help(room: Room) -> None:
+    room.slack.errors["views.open"] = ["expired_trigger_id"]
+    room.command("")
+    assert "/gpu 16 h100 8h" in room.said("respond")[0]["text"]
+
+
+def test_zero_gpus_in_the_form_is_an_error_on_that_field(room: Room) -> None:
+    response = room.submit_form(size="0", lease="8h")
+    answer = json.loads(response.body)
+    assert answer["response_action"] == "errors"
+    assert set(answer["errors"]) == {"size"}
+    assert room.desk.asks == []
+
+
+def test_the_form_twice_is_one_request_and_one_answer(room: Room) -> None:
+    for _ in range(2):
+        assert room.submit_form(size="16", lease="8h", model="h100").status == 200
+    room.quiet()
+    assert len(room.desk.asks) == 1
+    assert len(room.slack.of("chat.postEphemeral")) == 1
+
+
+def test_a_form_answer_outside_the_channel_comes_as_a_direct_message(room: Room) -> None:
+    room.slack.errors["chat.postEphemeral"] = ["user_not_in_channel"]
+    room.submit_form(size="16", lease="8h")
+    assert room.said("chat.postMessage")[0]["channel"] == saying.ANN
+
+
+def test_buttons_ask_the_desk(room: Room) -> None:
+    room.press(ActionId.WHY, request_value())
+    assert "3rd in line" in room.said("respond")[0]["text"]
+    room.press(ActionId.CANCEL, request_value())
+    assert "R-1042 is cancelled" in room.said("respond", count=2)[1]["text"]
+    room.press(ActionId.CANCEL, request_value())
+    assert "already ended" in room.said("respond", count=3)[2]["text"]
+
+
+def test_another_persons_button_is_refused_privately(room: Room) -> None:
+    room.press(ActionId.CANCEL, request_value(), user=saying.BOB)
+    (answer,) = room.said("respond")
+    assert answer["response_type"] == "ephemeral"
+    assert "somebody else" in answer["text"]
+    assert room.desk.cards["R-1042"].state == "waiting"
+
+
+@pytest.mark.parametrize(
+    ("action", "value"),
+    [
+        (ActionId.CANCEL, "R-1042"),
+        (ActionId.CANCEL, ""),
+        (ActionId.CANCEL, '{"v":2,"request":"R-1042"}'),
+        (ActionId.CANCEL, '{"v":1,"request":"R-1042; drop"}'),
+        (ActionId.CANCEL, '{"v":1,"request":"R-1042","as":"U0BOB"}'),
+        (ActionId.NEXT, '{"v":1,"page":0}'),
+        ("gpubot.extend", '{"v":1,"request":"R-1042"}'),
+        ("gpubot.cancel.all", '{"v":1,"request":"R-1042"}'),
+    ],
+)
+def test_an_old_or_forged_button_changes_nothing(room: Room, action: str, value: str) -> None:
+    room.press(action, value)
+    (answer,) = room.said("respond")
+    assert "older message" in answer["text"]
+    assert room.desk.cards["R-1042"].state == "waiting"
+
+
+def test_paging_replaces_the_list(room: Room) -> None:
+    room.press(ActionId.NEXT, json.dumps({"v": 1, "what": "nlp", "page": 3}))
+    (answer,) = room.said("respond")
+    assert answer["replace_original"] is True
+    assert "Page 3 of 40" in answer["text"]
+
+
+def test_the_home_tab_is_published_and_kept_fresh(room: Room) -> None:
+    opened = {"type": "app_home_opened", "user": saying.ANN, "tab": "home", "channel": "D0ANN"}
+    room.send(room.event(opened))
+    (published,) = room.said("views.publish")
+    assert published["user_id"] == saying.ANN
+    check_blocks(published["view"]["blocks"], 100)
+    home: dict[str, Any] = {
+        "response_url": None,
+        "channel": None,
+        "view": {"type": "home", "id": "V9"},
+    }
+    room.press(ActionId.CANCEL, request_value(), **home)
+    assert len(room.said("views.publish", count=2)) == 2
+    assert "R-1042 is cancelled" in room.said("chat.postMessage")[0]["text"]
+    room.press(ActionId.REFRESH, '{"v":1}', **home)
+    assert len(room.said("views.publish", count=3)) == 3
+
+
+def test_rejected_blocks_become_words(room: Room) -> None:
+    room.slack.errors["chat.postMessage"] = ["invalid_blocks"]
+    room.mention("status")
+    first, second = room.said("chat.postMessage", count=2)
+    assert first["blocks"]
+    assert not second.get("blocks")
+    assert second["text"] == first["text"]
+
+
+def test_a_broken_desk_gives_an_id_that_is_in_the_log(
+    room: Room, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken() -> None:
+        raise RuntimeError("the disk is full; token=xoxb-123-secret")
+
+    room.desk.before = broken
+    with caplog.at_level(logging.ERROR):
+        room.command("16 h100 8h", trigger="4242.secret.trigger")
+        (answer,) = room.said("respond")
+    fault = answer["text"].split("`")[1]
+    assert len(fault) == 8
+    assert fault in caplog.text
+    assert "the disk is full" in caplog.text
+    for secret in ("xoxb-123", "4242.secret", "/respond/secret", "verification-secret"):
+        assert secret not in caplog.text
+
+
+def test_nothing_secret_reaches_a_log_even_when_everything_is_logged(
+    room: Room, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    room.command("16 h100 8h", trigger="4242.secret.trigger")
+    room.said("respond")
+    log = discreet_logger("gpubot.chat")
+    log.debug("body: %s", room.command_body("x", trigger="4242.secret.trigger"))
+    log.debug('{"trigger_id":"4242.secret.trigger","ssl":1}')
+    log.debug("connect wss://wss-primary.slack.com/link/?ticket=secret-ticket")
+    ours = [r for r in caplog.records if r.name.startswith(("gpubot", "slack_bolt"))]
+    text = "\n".join(record.getMessage() for record in ours)
+    assert "trigger_id" in text
+    for secret in ("4242.secret", "/respond/secret", "verification-secret", "xoxb-test", "ticket="):
+        assert secret not in text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "token xoxb-12-34-abc",
+        "xapp-1-A0-1-ff",
+        "{'trigger_id': '1.2.s3cret'}",
+        '"response_url":"https://hooks.slack.com/commands/T/1/s3cret"',
+        "https://hooks.slack.com/actions/T0/1/s3cret",
+        "wss://cerberus-xxxx.lb.slack-msgs.com/?ticket=s3cret",
+        "Authorization: Bearer-s3cret",
+    ],
+)
+def test_secrets_are_hidden(line: str) -> None:
+    shown = redact(line)
+    for secret in ("s3cret", "34-abc", "1-A0"):
+        assert secret not in shown
+    assert "[hidden]" in shown
+
+
+def test_a_person_without_a_name_is_shown_by_id() -> None:
+    people = saying.VOICE.people
+    assert people.name("U0NOBODY") == "U0NOBODY"
+    assert people.mention("trace <user>") == "trace &lt;user&gt;"
+    assert Person(id="U0NOBODY", name="").name == ""

@@ -1,0 +1,259 @@
+"""Whatever people type and however much there is: valid blocks, escaped text, nothing unsaid."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from bot import views
+from bot.chat import grammar, markup
+from bot.chat.actions import FormPlace
+from bot.chat.cards import alerts, lists, requests
+from bot.chat.cards.form import form, read_form
+from bot.chat.cards.home import home
+from bot.chat.markup import Markup, say, shorten
+from bot.chat.message import Buttons, Lines, Message, build
+from bot.chat.people import People
+from bot.chat.voice import Voice
+from bot.chat.words import words_for
+from scheduler.model import Verdict, WaitReason
+from storage.records import Audience, Person
+from tests.bot.chat import saying
+from tests.bot.chat.saying import VOICE
+from tests.bot.chat.slack_rules import check_blocks, check_text
+
+
+def poisoned(value: Any, poison: str) -> Any:
+    """The same dataclass or notice with every name a person could have chosen replaced."""
+    chosen = {"name", "team", "owner", "what", "about", "actor", "ended_by", "model", "flavor"}
+    if isinstance(value, BaseModel):
+        update = {
+            key: poison if key in chosen else poisoned(getattr(value, key), poison)
+            for key in type(value).model_fields
+            if key != "kind"
+        }
+        return value.model_copy(update=update)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        changes = {
+            field.name: poison if field.name in chosen else poisoned(item, poison)
+            for field in dataclasses.fields(value)
+            if (item := getattr(value, field.name)) is not None
+        }
+        return dataclasses.replace(value, **changes)
+    if isinstance(value, tuple):
+        return tuple(poisoned(each, poison) for each in value)
+    return value
+
+
+def hostile_voice(poison: str) -> Voice:
+    people = People(lambda person_id: Person(id=person_id, name=poison))
+    return Voice(words=words_for(None), people=people, oncall_group="S0ONCALL")
+
+
+def _views() -> dict[str, Callable[[Voice, str], Message]]:
+    def drawn(draw: Callable[[Voice, Any], Message], value: Any) -> Callable[[Voice, str], Message]:
+        return lambda voice, poison: draw(voice, poisoned(value, poison))
+
+    def told(args: Any, audience: Audience) -> Callable[[Voice, str], Message]:
+        return lambda voice, poison: alerts.notice(voice, poisoned(args, poison), audience)
+
+    why = views.WhyView(card=saying.WAITING, story=((saying.NOW, "waiting", "x", saying.ANN),))
+    status = views.StatusView(
+        person=saying.ANN, mine=(saying.RUNNING,) * 60, cluster=saying.CLUSTER
+    )
+    return {
+        **{f"card-{name}": drawn(requests.card, card) for name, card in saying.CARDS.items()},
+        "submitted": drawn(requests.submitted, views.Submitted(card=saying.WAITING, decided=True)),
+        "status": drawn(lists.status, status),
+        "about": drawn(lists.status, dataclasses.replace(status, about="x", rows=status.mine)),
+        "queue": drawn(lists.queue, saying.queue_view(400, pages=40)),
+        "mine": drawn(lists.mine, saying.HOME.mine),
+        "why": drawn(requests.why, why),
+        "admitted": told(saying.ADMITTED, Audience.CHANNEL),
+        "admitted-thread": told(saying.ADMITTED, Audience.THREAD),
+        "preempted": told(saying.GROUP.targets[0], Audience.PERSON),
+        "preempted-group": told(saying.GROUP, Audience.ONCALL),
+        "starving": told(saying.STARVING, Audience.CHANNEL),
+        "ended": told(saying.ENDED, Audience.THREAD),
+        "requeued": told(saying.REQUEUED, Audience.THREAD),
+        "lease-ending": told(saying.LEASE_ENDING, Audience.PERSON),
+        "refused": lambda voice, poison: requests.refused(
+            voice,
+            views.Refused(
+                code=views.RefusalCode.UNKNOWN_TEAM, args={"team": poison}, near=(poison,) * 9
+            ),
+        ),
+        "undeliverable": lambda voice, poison: alerts.undeliverable(
+            voice, where=poison, error=poison
+        ),
+    }
+
+
+@pytest.mark.parametrize("poison", saying.HOSTILE, ids=range(len(saying.HOSTILE)))
+@pytest.mark.parametrize("name", _views())
+def test_hostile_names_are_shown_literally(name: str, poison: str) -> None:
+    message = _views()[name](hostile_voice(poison), poison)
+    check_text(message.text)
+    check_blocks(message.blocks)
+    assert len(message.text) < 12_100
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=300))
+def test_any_line_gives_a_message_slack_takes(text: str) -> None:
+    said = grammar.parse(text)
+    if isinstance(said, grammar.GrammarError):
+        message = lists.mistake(VOICE, said)
+        check_blocks(message.blocks)
+        check_text(message.text)
+
+
+def test_hostile_form_fields_fit_slack() -> None:
+    for poison in saying.HOSTILE:
+        choices = dataclasses.replace(saying.CHOICES, teams=(poison,) * 200, models=())
+        view = form(hostile_voice(poison), choices, FormPlace())
+        blocks = view["blocks"]
+        assert isinstance(blocks, list)
+        check_blocks(blocks, 100)
+        assert "model" not in {block["block_id"] for block in blocks}
+
+
+def test_home_of_somebody_with_much_stays_inside_the_limits() -> None:
+    mine = views.MineView(
+        person=saying.ANN,
+        open=(saying.RUNNING, saying.WAITING) * 100,
+        ended=(saying.CARDS["finished"],) * 50,
+        at=saying.NOW,
+    )
+    cluster = dataclasses.replace(saying.CLUSTER, pools=saying.CLUSTER.pools * 40)
+    view = home(VOICE, dataclasses.replace(saying.HOME, mine=mine, cluster=cluster))
+    blocks = view["blocks"]
+    assert isinstance(blocks, list)
+    check_blocks(blocks, 100)
+
+
+def test_a_gang_that_stops_a_hundred_is_one_valid_post() -> None:
+    group = saying.GROUP.model_copy(update={"targets": saying.GROUP.targets * 40})
+    message = alerts.notice(VOICE, group, Audience.CHANNEL)
+    check_blocks(message.blocks)
+    assert "120 requests" in message.text
+    assert "90 more" in message.text
+
+
+def test_every_name_of_a_full_group_of_admissions_is_said() -> None:
+    group = [
+        saying.ADMITTED.model_copy(update={"request": f"R-{n}", "name": "n" * 60})
+        for n in range(2000, 2060)
+    ]
+    message = alerts.admitted_group(VOICE, group)
+    check_blocks(message.blocks)
+    for args in group:
+        assert args.request in message.text
+        assert args.request in json.dumps(message.blocks)
+
+
+def test_text_says_what_the_blocks_say() -> None:
+    for name, draw in _views().items():
+        message = draw(VOICE, "x")
+        for block in message.blocks:
+            for said in _said(block):
+                assert said in message.text, (name, said)
+
+
+def _said(block: Any) -> list[str]:
+    if block["type"] == "section":
+        return [str(block["text"]["text"])]
+    if block["type"] == "context":
+        return [str(element["text"]) for element in block["elements"]]
+    if block["type"] == "actions":
+        return [str(element["text"]["text"]) for element in block["elements"]]
+    return []
+
+
+@pytest.mark.parametrize("reason", WaitReason)
+def test_a_reason_without_figures_is_still_a_sentence(reason: WaitReason) -> None:
+    words = words_for("en")
+    sentence = words.reason(Verdict(reason=reason))
+    assert sentence.endswith(".")
+    assert "None" not in sentence
+
+
+@pytest.mark.parametrize("code", views.RefusalCode)
+def test_a_refusal_without_figures_is_still_a_sentence(code: views.RefusalCode) -> None:
+    sentence = words_for("en").refused(views.Refused(code=code))
+    assert "None" not in sentence
+    assert "{" not in sentence
+
+
+@given(st.text(max_size=4000), st.integers(40, 3000))
+def test_shortening_never_breaks_a_token(text: str, limit: int) -> None:
+    whole = say(
+        "{a} {when} {b}", a=Markup(markup.escape(text, 2000)), when=markup.date(1e9), b=text
+    )
+    cut = shorten(whole, limit)
+    assert len(cut) <= limit
+    if cut:
+        check_text(cut)
+
+
+def test_an_unknown_language_speaks_english() -> None:
+    assert words_for("xx-YY").language == "en"
+    assert VOICE.within(None).words.language == "en"
+
+
+def test_ten_thousand_rows_are_cut_with_a_count() -> None:
+    lines = Markup("\n".join(f"row {n}" for n in range(10_000)))
+    message = build([Lines(lines), Buttons(())])
+    check_blocks(message.blocks)
+    assert message.text.endswith("…")
+
+
+def filled(**values: str) -> dict[str, Any]:
+    chosen = {"model", "team", "priority", "preemptible", "spend"}
+    return {
+        key: {key: {"selected_option": {"value": value}} if key in chosen else {"value": value}}
+        for key, value in values.items()
+    }
+
+
+def test_a_filled_form_is_the_ask_that_was_typed() -> None:
+    state = filled(
+        size="2 nodes",
+        model="h100",
+        lease="8h",
+        team="nlp",
+        priority="high",
+        preemptible="yes",
+        spend="low",
+        name="llama sft",
+    )
+    read = read_form(VOICE, state)
+    assert not read.errors
+    typed = grammar.parse('2 nodes h100 8h preemptible priority high team "nlp" name "llama sft"')
+    assert typed == grammar.Request(dataclasses.replace(read.ask))
+
+
+@pytest.mark.parametrize(
+    ("values", "fields"),
+    [
+        ({"size": "0", "lease": "8h"}, {"size"}),
+        ({"size": "", "lease": "8h"}, {"size"}),
+        ({"size": "why R-1", "lease": "8"}, {"size", "lease"}),
+        ({"size": "16", "lease": "0h"}, {"lease"}),
+        ({"size": "16", "lease": "soon"}, {"lease"}),
+        ({"size": "16", "lease": "8h", "name": "n" * 61}, {"name"}),
+        ({"size": "x" * 5000, "lease": "x" * 5000}, {"size", "lease"}),
+    ],
+)
+def test_errors_of_a_form_name_their_field(values: dict[str, str], fields: set[str]) -> None:
+    read = read_form(VOICE, filled(**values))
+    assert set(read.errors) == fields
+    for sentence in read.errors.values():
+        assert 0 < len(sentence) <= 240
