@@ -88,7 +88,7 @@ def _quota_refusal(
 
 def _over_nodes(state: State, number: int, workload: Workload, choices: Menu) -> Refusal | None:
     """Whether the nodes, empty, could hold the gang; pod sets see those before them."""
-    space = Space(state.nodes)
+    space = Space.best_case(state.nodes)
     for pods, groups in zip(workload.pod_sets, choices.groups, strict=True):
         options = [
             option
@@ -111,7 +111,7 @@ def _over_nodes(state: State, number: int, workload: Workload, choices: Menu) ->
 
 
 def _node_refusal(state: State, pods: PodSet, flavors: list[str]) -> Refusal:
-    space = Space(state.nodes)
+    space = Space.best_case(state.nodes)
     shape = state.nodes.shape(pods)
     each = pods.requests.get(GPU, shape[0][1])
     best = max(

@@ -3,7 +3,7 @@
 Figures by reason (keys of `Verdict.figures`):
 paused: queue · exceeds-limit: limit, where, asked, most · no-flavor: queue ·
 quota: where, flavor, resource, asked, available, limit, used ·
-topology: flavor, pods, per_pod, free, largest, nodes, room ·
+topology: flavor, pods, per_pod, free, largest, nodes, room, outside ·
 waiting-for-targets: targets, gpus · behind: position, first.
 """
 
@@ -166,6 +166,7 @@ def _topology(state: State, nomination: Nomination) -> tuple[Verdict, Iterable[R
         "largest": short.largest,
         "nodes": short.nodes,
         "room": short.pods,
+        "outside": short.outside,
     }
     columns = {column for column, _ in option.amounts}
     holders = (r for r in state.running.values() if not columns.isdisjoint(r.columns))

@@ -127,11 +127,15 @@ class Workload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A machine. `capacity` is what pods may use, less what pods outside our care hold."""
+    """A machine. `capacity` is what pods may use, less what pods outside our care hold.
+
+    `outside` is what those hold: it is not ours to give, but may come free one day.
+    """
 
     name: NodeName
     labels: Mapping[str, str] = field(default_factory=dict)
     capacity: Mapping[ResourceName, int]
+    outside: Mapping[ResourceName, int] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
     ready: bool = True
     schedulable: bool = True

@@ -51,12 +51,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortfall:
-    """Why pods cannot be placed: how many could be, and what the fullest fit would offer."""
+    """Why pods cannot be placed: how many could be, what is free in all and on one node.
+
+    `outside` is what pods outside our care hold of the same resource on these nodes.
+    """
 
     pods: int
     nodes: int
     free: int
     largest: int
+    outside: int
 
 
 def tolerates(tolerations: Sequence[Toleration], taint: Taint) -> bool:
@@ -84,6 +88,7 @@ class Nodes:
         self.index: dict[NodeName, int] = {}
         self.rows: dict[ResourceName, int] = {PODS: 0}
         self.capacity: Ints = np.zeros((1, 0), dtype=np.int64)
+        self.outside: Ints = np.zeros((1, 0), dtype=np.int64)
         self.usable: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
         self.version = 0
         self._missing: set[NodeName] = set()
@@ -127,23 +132,27 @@ class Nodes:
             name for number, name in enumerate(self.names) if any(u[:, number].any() for u in used)
         ]
         for node in self.known.values():
-            for resource in node.capacity:
+            for resource in (*node.capacity, *node.outside):
                 self.rows.setdefault(resource, len(self.rows))
         names = sorted({*self.known, *held, *self._missing})
         index = {name: number for number, name in enumerate(names)}
         capacity = np.zeros((len(self.rows), len(names)), dtype=np.int64)
+        outside = np.zeros_like(capacity)
         for name, node in self.known.items():
             column = index[name]
             capacity[0, column] = AMPLE
             for resource, amount in node.capacity.items():
                 capacity[self.rows[resource], column] = amount
+            for resource, amount in node.outside.items():
+                outside[self.rows[resource], column] = amount
         old = np.array([self.index[name] for name in names if name in self.index], dtype=np.intp)
         new = np.array([index[name] for name in names if name in self.index], dtype=np.intp)
         for space, taken in zip(spaces, used, strict=True):
             free = capacity.copy()
             free[: taken.shape[0], new] -= taken[:, old]
             space.free = free
-        self.names, self.index, self.capacity = names, index, capacity
+        self.names, self.index = names, index
+        self.capacity, self.outside = capacity, outside
         self.usable = np.array(
             [
                 (n := self.known.get(name)) is not None and n.ready and n.schedulable
@@ -213,6 +222,13 @@ class Space:
     def __init__(self, nodes: Nodes) -> None:
         self.nodes = nodes
         self.free: Ints = nodes.capacity.copy()
+
+    @classmethod
+    def best_case(cls, nodes: Nodes) -> Space:
+        """All that the nodes have, with nobody there, not even pods outside our care."""
+        space = cls(nodes)
+        space.free = nodes.capacity + nodes.outside
+        return space
 
     def copy(self) -> Space:
         """An independent space with the same placements."""
@@ -296,13 +312,17 @@ def place(
 def shortfall(spaces: Sequence[Space], eligible: Indices, shape: Shape) -> Shortfall:
     """What the eligible nodes could still take of one pod set."""
     if not len(eligible):
-        return Shortfall(pods=0, nodes=0, free=0, largest=0)
+        return Shortfall(pods=0, nodes=0, free=0, largest=0, outside=0)
     lead = np.maximum(_room(spaces, shape[0][0], eligible), 0)
     pods = lead // shape[0][1]
     for row, amount in shape[1:]:
         pods = np.minimum(pods, np.maximum(_room(spaces, row, eligible), 0) // amount)
     return Shortfall(
-        pods=int(pods.sum()), nodes=len(eligible), free=int(lead.sum()), largest=int(lead.max())
+        pods=int(pods.sum()),
+        nodes=len(eligible),
+        free=int(lead.sum()),
+        largest=int(lead.max()),
+        outside=int(spaces[0].nodes.outside[shape[0][0]][eligible].sum()),
     )
 
 

@@ -1,0 +1,224 @@
+"""Plays a scenario file: a small cluster, what happens to it, and what must be decided.
+
+A job is written `a1 2x8 A` (2 pods of 8 GPUs for queue A), followed by any of `p9`
+(priority), `@n1+n2` (already placed there, one pod each), `guaranteed` (not preemptible),
+`model=b300`, `team=x` and `overflow=q1,q2`. Listed order is submission order.
+
+Each step makes its events happen and runs one cycle; `expect` names what that cycle
+admitted and preempted (target: preemptor), why those who wait wait, and where pods are.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from scheduler.engine import Engine
+from scheduler.events import (
+    Evicted,
+    Finished,
+    NodeObserved,
+    NodeRemoved,
+    Restored,
+    Submitted,
+    UsageRestored,
+    Withdrawn,
+)
+from scheduler.invariants import check_invariants
+from scheduler.layout import (
+    BorrowWithin,
+    Flavor,
+    Order,
+    Queue,
+    Reclaim,
+    ResourceGroup,
+    Strategy,
+    UsageRules,
+    Within,
+)
+from scheduler.model import (
+    GPU,
+    Admission,
+    FlavorName,
+    NodeName,
+    PodSetAssignment,
+    Usage,
+    Workload,
+    WorkloadId,
+)
+from tests.scheduler.builders import a_cohort, a_flavor, a_layout, a_node, a_queue, a_workload
+
+FOLDER = Path(__file__).parents[1] / "scenarios"
+QUEUE_KEYS = {
+    "quota", "max", "lending", "cohort", "reclaim", "within", "borrow_within", "order", "strategy",
+}  # fmt: skip
+STEP_KEYS = {"submit", "gone", "finish", "withdraw", "fail", "node", "lose", "later", "expect"}
+EXPECT_KEYS = {"admitted", "preempted", "waiting", "where", "figures", "refused"}
+
+
+def paths() -> list[Path]:
+    """Every scenario, by name."""
+    return sorted(FOLDER.glob("*.yaml"))
+
+
+class Scenario:
+    """One file being played."""
+
+    def __init__(self, path: Path) -> None:
+        self.doc: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+        self.now = 0.0
+        self.engine = Engine(
+            a_layout(
+                *[
+                    _queue(name, spec or {}, self._models())
+                    for name, spec in self.doc["queues"].items()
+                ],
+                cohorts=tuple(
+                    a_cohort(name, spec.get("parent"), spec.get("quota", 0))
+                    for name, spec in self.doc.get("cohorts", {}).items()
+                ),
+                flavors=self._models(),
+                usage=_usage(self.doc.get("usage")),
+            )
+        )
+        self._observe(self.doc["cluster"])
+        for team, hours in self.doc.get("used", {}).items():
+            self.engine.apply(UsageRestored(usage=Usage(team=team, chip_hours=hours, at=self.now)))
+        for text in self.doc.get("running", []):
+            self._run(text)
+
+    def play(self) -> None:
+        """Every step in turn."""
+        for number, step in enumerate(self.doc["steps"], start=1):
+            assert set(step) <= STEP_KEYS, f"step {number} has unknown keys"
+            self._happen(step)
+            self._decide(step.get("expect", {}), number)
+
+    def _models(self) -> tuple[Flavor, ...]:
+        nodes = self.doc["cluster"].values()
+        models = dict.fromkeys(
+            n.get("model", "h100") if isinstance(n, dict) else "h100" for n in nodes
+        )
+        return tuple(a_flavor(name) for name in models)
+
+    def _observe(self, nodes: dict[str, Any]) -> None:
+        for name, spec in nodes.items():
+            shape = spec if isinstance(spec, dict) else {"gpus": spec}
+            outside = shape.get("outside", 0)
+            node = a_node(
+                name,
+                shape["gpus"] - outside,
+                model=shape.get("model", "h100"),
+                outside={GPU: outside},
+                ready=shape.get("ready", True),
+                schedulable=shape.get("schedulable", True),
+            )
+            self.engine.apply(NodeObserved(node=node))
+
+    def _job(self, text: str) -> tuple[Workload, list[str]]:
+        self.now += 1
+        name, size, queue, *rest = text.split()
+        pods, gpus = size.split("x")
+        more: dict[str, Any] = {}
+        nodes: list[str] = []
+        for word in rest:
+            key, _, value = word.partition("=")
+            if word == "guaranteed":
+                more["preemptible"] = False
+            elif word.startswith("@"):
+                nodes = word[1:].split("+")
+            elif key == "overflow":
+                more["overflow"] = tuple(value.split(","))
+            elif key in ("model", "team"):
+                more[key] = value
+            elif word.startswith("p"):
+                more["priority"] = int(word[1:])
+            else:
+                raise AssertionError(f"what is {word}?")
+        return a_workload(name, queue, int(pods), int(gpus), created=self.now, **more), nodes
+
+    def _run(self, text: str) -> None:
+        """Somebody who runs at the start: where the file says, or where the engine puts him."""
+        workload, nodes = self._job(text)
+        if not nodes:
+            self.engine.apply(Submitted(workload=workload))
+            assert [a.workload for a in self.engine.cycle(self.now).admissions] == [workload.id]
+            return
+        model = workload.pod_sets[0].node_selector.get("gpubot.io/model", "h100")
+        assignment = PodSetAssignment(
+            name="main",
+            count=len(nodes),
+            flavors={GPU: FlavorName(model)},
+            nodes=tuple((NodeName(node), 1) for node in sorted(nodes)),
+        )
+        admission = Admission(
+            workload=workload.id, queue=workload.queue, assignments=(assignment,), at=self.now
+        )
+        self.engine.apply(Restored(workload=workload, admission=admission))
+
+    def _happen(self, step: dict[str, Any]) -> None:
+        self.now += step.get("later", 1)
+        for text in step.get("submit", []):
+            self.engine.apply(Submitted(workload=self._job(text)[0]))
+        gone = step.get("gone", [])
+        for one in self.engine.leaving() if gone == "all" else gone:
+            self.engine.apply(Evicted(workload=WorkloadId(one), at=self.now))
+        for one in step.get("fail", []):
+            self.engine.apply(Evicted(workload=WorkloadId(one), at=self.now, own_failure=True))
+        for one in step.get("finish", []):
+            self.engine.apply(Finished(workload=WorkloadId(one), at=self.now))
+        for one in step.get("withdraw", []):
+            self.engine.apply(Withdrawn(workload=WorkloadId(one), at=self.now))
+        for one in step.get("lose", []):
+            self.engine.apply(NodeRemoved(node=NodeName(one)))
+        self._observe(step.get("node", {}))
+
+    def _decide(self, expect: dict[str, Any], number: int) -> None:
+        decisions = self.engine.cycle(self.now)
+        check_invariants(self.engine)
+        at = f"step {number}"
+        assert set(expect) <= EXPECT_KEYS, f"{at} expects unknown things"
+        assert [a.workload for a in decisions.admissions] == expect.get("admitted", []), at
+        preempted = {p.target: p.preemptor for p in decisions.preemptions}
+        assert preempted == expect.get("preempted", {}), at
+        for one, reason in expect.get("waiting", {}).items():
+            verdict = self.engine.explain(WorkloadId(one), self.now).verdict
+            assert verdict.reason.value == reason, f"{at}: {one}: {verdict}"
+        for one, figures in expect.get("figures", {}).items():
+            found = self.engine.explain(WorkloadId(one), self.now).verdict.figures
+            assert figures.items() <= found.items(), f"{at}: {one}: {found}"
+        for one, nodes in expect.get("where", {}).items():
+            admission = next(a for w, a in self.engine.running() if w.id == one)
+            assert dict(admission.assignments[0].nodes) == nodes, f"{at}: {one}"
+        again = self.engine.cycle(self.now)
+        assert not again, f"{at}: a second cycle at rest decides {again}"
+
+
+def _queue(name: str, spec: dict[str, Any], flavors: tuple[Flavor, ...]) -> Queue:
+    assert set(spec) <= QUEUE_KEYS, f"queue {name} has unknown keys"
+    quota = spec.get("quota", 0)
+    nominal = quota if isinstance(quota, dict) else {flavor.name: quota for flavor in flavors}
+    borrow = spec.get("borrow_within")
+    strategy = spec.get("strategy", "best-effort")
+    return a_queue(
+        name,
+        nominal,
+        borrowing=spec["max"] - quota if "max" in spec else None,
+        lending=spec.get("lending"),
+        cohort=spec.get("cohort", "all"),
+        groups=(ResourceGroup(resources=(GPU,), flavors=tuple(FlavorName(f) for f in nominal)),),
+        reclaim=Reclaim(spec.get("reclaim", "Any")),
+        within=Within(spec.get("within", "LowerPriority")),
+        borrow_within=None if borrow is None else BorrowWithin(max_priority=borrow),
+        order=Order(spec.get("order", "priority")),
+        strategy=Strategy.BEST_EFFORT if strategy == "best-effort" else Strategy.STRICT,
+        strict_per_flavor=strategy == "strict-per-flavor",
+    )
+
+
+def _usage(spec: dict[str, float] | None) -> UsageRules | None:
+    return (
+        None if spec is None else UsageRules(half_life=spec["half_life"], interval=spec["interval"])
+    )
