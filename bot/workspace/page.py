@@ -96,7 +96,7 @@ class PageApi:
     def _room(self, room: Room, person: str) -> Json:
         return {
             "id": room.id,
-            "name": room.name,
+            "name": self._space.directory.app.name if room.is_im else room.name,
             "topic": room.topic,
             "is_im": room.is_im,
             "archived": room.archived,
@@ -108,6 +108,13 @@ class PageApi:
         """GET /page/people: whom one can be."""
         people = self._space.directory.people.values()
         return JSONResponse({"people": [{"id": p.id, "name": p.real_name} for p in people]})
+
+    async def begin(self, request: Request) -> Response:
+        """GET /page/boot: what a page gets first, for who has no live link."""
+        person = request.query_params.get("person", "")
+        if person not in self._space.directory.people:
+            return JSONResponse({"ok": False, "error": "user_not_found"}, status_code=404)
+        return JSONResponse(self.boot(person))
 
     async def history(self, request: Request) -> Response:
         """GET /page/history: a room, or with `ts` a thread, with what only this person sees."""

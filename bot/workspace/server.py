@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import uvicorn
 from starlette.applications import Starlette
@@ -85,6 +85,7 @@ def make_app(workspace: Workspace) -> Starlette:
             Route("/files/{file}/{key}", web.file),
             Route("/archives/{channel}/{stamp}", page.permalink),
             Route("/page/people", page.people),
+            Route("/page/boot", page.begin),
             Route("/page/history", page.history),
             Route("/page/last", page.last),
             Route("/page/clock", page.clock),
@@ -252,6 +253,20 @@ class WorkspaceServer:
 
         self._server.loop.call_soon_threadsafe(run)
         return done.result(timeout=15)
+
+    def drop_sockets(self) -> None:
+        """Break all connections of the app without a word."""
+        self._wait_for(self.workspace.sockets.drop())
+
+    def refresh_sockets(self) -> None:
+        """Ask the app to connect anew, as Slack does every few hours."""
+        self._wait_for(self.workspace.sockets.refresh())
+
+    def _wait_for(self, work: Coroutine[Any, Any, None]) -> None:
+        if self._server is None or self._server.loop is None:
+            work.close()
+            return
+        asyncio.run_coroutine_threadsafe(work, self._server.loop).result(timeout=15)
 
     def __enter__(self) -> WorkspaceServer:
         self.start()

@@ -1,5 +1,6 @@
 // Where people write: Enter sends, a popup completes commands and names.
 
+import { post } from "./api.js";
 import { avatar, h, icon } from "./dom.js";
 
 // `send(text)` resolves when the server has taken it. `label` is what the box is called.
@@ -21,10 +22,9 @@ export class Composer {
       testid: testid === "composer" ? "send" : `${testid}-send`, onclick: () => this.submit() }, icon("send"));
     this.slash = commands && h("button", { type: "button", class: "icon-button slash", title: "Commands",
       "aria-label": "Commands", testid: "slash", onclick: () => this.put("/") }, "/");
-    this.extra = h("span", { class: "composer-extra" });
     this.node = h("div", { class: "composer" }, this.popup,
       h("div", { class: "composer-box" }, this.box,
-        h("div", { class: "composer-bar" }, this.slash, this.extra,
+        h("div", { class: "composer-bar" }, this.slash,
           h("span", { class: "composer-hint" }, "Enter sends · Shift+Enter for a new line"), this.button)));
   }
 
@@ -108,7 +108,9 @@ export class Composer {
   }
 
   commandOptions(text) {
-    const options = [];
+    const options = text === "/" ? this.space.boot.shortcuts.map((shortcut) => ({
+      face: icon("bolt"), label: shortcut.label, about: "shortcut", text: "/", callback: shortcut.callback_id,
+    })) : [];
     for (const command of this.space.boot.commands) {
       if (!command.name.startsWith(text.split(" ")[0])) continue;
       options.push({ label: command.name, about: command.about, text: `${command.name} ` });
@@ -135,6 +137,11 @@ export class Composer {
   }
 
   take(n) {
+    if (this.options[n].callback) {
+      post("shortcut", { person: this.space.me, callback_id: this.options[n].callback });
+      this.put("");
+      return;
+    }
     this.put(this.options[n].text);
     if (!this.box.value.endsWith(" ")) this.popup.hidden = true;
   }
