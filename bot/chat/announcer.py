@@ -239,38 +239,68 @@ class Announcer:
     # ---- one message
 
     def _deliver(self, turn: Sequence[_Held], now: dt.datetime) -> None:
-        items = [held.item for held in turn]
+        try:
+            left = self._not_yet_said(turn, now)
+        except SlackRefused as refused:
+            self._refused(turn, refused, now)
+            return
+        except SlackUnreachable:
+            self._retry(turn, UNREACHABLE, now)
+            return
+        if not left:
+            return
+        items = [held.item for held in left]
         try:
             message = self._draw(items)
         except _UNDRAWABLE as error:
             _log.exception("notice %s cannot be drawn", items[0].notice.key)
-            self._bury(items, turn[0].channel, type(error).__name__)
+            self._bury(items, left[0].channel, type(error).__name__)
             return
-        broken = self._broken.get(turn[0].channel)
+        broken = self._broken.get(left[0].channel)
         if broken is not None and now.timestamp() < broken[1]:
-            self._fall_back(turn, message, broken[0], now)
-            return
-        self._attempt(turn, message, now)
+            self._fall_back(left, message, broken[0], now)
+        else:
+            self._attempt(left, message, now)
 
     def _attempt(self, turn: Sequence[_Held], message: Message, now: dt.datetime) -> None:
-        items = [held.item for held in turn]
-        lane, channel = turn[0].lane, turn[0].channel
+        items, channel = [held.item for held in turn], turn[0].channel
         try:
             posted = self._send(items, channel, message)
         except SlackRefused as refused:
-            if refused.code in _SLOW_DOWN:
-                self._wait(turn, lane, refused.wait or 30.0, now)
-            elif refused.code in BAD_BLOCKS and message.blocks:
+            if refused.code in BAD_BLOCKS and message.blocks:
                 self._attempt(turn, message.bare(), now)
             elif refused.code in GONE:
                 self._broken[channel] = (refused.code, now.timestamp() + BROKEN_FOR)
                 self._fall_back(turn, message, refused.code, now)
             else:
-                self._retry(turn, refused.code, now)
+                self._refused(turn, refused, now)
         except SlackUnreachable:
             self._retry(turn, UNREACHABLE, now)
         else:
             self._outbox.sent_all(items, channel=posted.channel, ts=posted.ts, at=now)
+
+    def _not_yet_said(self, turn: Sequence[_Held], now: dt.datetime) -> list[_Held]:
+        """The turn without those that an attempt before has brought to Slack after all.
+
+        Only what was claimed before is looked for. Where history is closed to us, a message
+        is rather said twice than never.
+        """
+        doubtful = [held.item for held in turn if held.item.attempts > 1 and not held.item.ts]
+        if not doubtful:
+            return list(turn)
+        since = min(item.created for item in doubtful).timestamp() - 60.0
+        thread = self._thread_of(doubtful[0])
+        keys = [item.notice.key for item in doubtful]
+        try:
+            found = self._slack.find(turn[0].channel, keys, since=since, thread_ts=thread)
+        except SlackRefused as refused:
+            if refused.code in _SLOW_DOWN:
+                raise
+            return list(turn)
+        for item in doubtful:
+            if (posted := found.get(item.notice.key)) is not None:
+                self._outbox.sent_all([item], channel=posted.channel, ts=posted.ts, at=now)
+        return [held for held in turn if held.item.notice.key not in found]
 
     def _draw(self, items: Sequence[OutboxItem]) -> Message:
         if len(items) > 1:
@@ -283,7 +313,7 @@ class Announcer:
         return alerts.notice(self._voice, args, notice.audience)
 
     def _send(self, items: Sequence[OutboxItem], channel: str, message: Message) -> Posted:
-        """Update, find or post. Raises SlackRefused and SlackUnreachable."""
+        """Update or post. Raises SlackRefused and SlackUnreachable."""
         keys = [item.notice.key for item in items]
         item = items[0]
         if item.notice.audience is Audience.CARD and item.ts and item.channel:
@@ -294,10 +324,6 @@ class Announcer:
                 if refused.code not in _NOT_THERE:
                     raise
         thread = self._thread_of(item)
-        if any(each.attempts > 1 for each in items):
-            found = self._look(channel, item, thread)
-            if found is not None:
-                return found
         self._posts += 1
         try:
             return self._slack.post(channel, message, keys=keys, thread_ts=thread)
@@ -305,16 +331,6 @@ class Announcer:
             if refused.code not in _NO_THREAD:
                 raise
             return self._slack.post(channel, message, keys=keys)
-
-    def _look(self, channel: str, item: OutboxItem, thread: str | None) -> Posted | None:
-        """The message, if an earlier attempt did reach Slack; None where history is closed."""
-        since = item.created.timestamp() - 60.0
-        try:
-            return self._slack.find(channel, item.notice.key, since=since, thread_ts=thread)
-        except SlackRefused as refused:
-            if refused.code in _SLOW_DOWN:
-                raise
-            return None
 
     def _thread_of(self, item: OutboxItem) -> str | None:
         if item.notice.audience is not Audience.THREAD or item.notice.request is None:
@@ -324,9 +340,13 @@ class Announcer:
 
     # ---- when it does not work
 
-    def _wait(self, turn: Sequence[_Held], lane: str, seconds: float, now: dt.datetime) -> None:
-        """Slack said when: the lane waits, and the message keeps its turn."""
-        self._bucket(lane).block(now.timestamp() + seconds)
+    def _refused(self, turn: Sequence[_Held], refused: SlackRefused, now: dt.datetime) -> None:
+        """Wait as long as Slack says, and keep the turn; or try again later."""
+        if refused.code not in _SLOW_DOWN:
+            self._retry(turn, refused.code, now)
+            return
+        seconds = refused.wait or 30.0
+        self._bucket(turn[0].lane).block(now.timestamp() + seconds)
         due = now + dt.timedelta(seconds=seconds)
         self._outbox.defer([held.item for held in turn], due=due)
 

@@ -41,6 +41,7 @@ class Bucket:
         """Send nothing before `until`; afterwards begin without a burst."""
         self._blocked_until = max(self._blocked_until, until)
         self._tokens = min(self._tokens, 1.0)
+        self._at = self._blocked_until  # tokens grow again from then on
 
     def next_at(self, now: float, ahead: int = 0) -> float:
         """When the message after `ahead` others may go."""

@@ -6,7 +6,7 @@ The desk, the outbox, a memory of what was answered, and Slack as the announcer 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -125,9 +125,9 @@ class Slack(Protocol):
     def update(self, channel: str, ts: str, message: Message, *, keys: Sequence[str]) -> Posted: ...
 
     def find(
-        self, channel: str, key: str, *, since: float, thread_ts: str | None = None
-    ) -> Posted | None:
-        """The message that carries a key, if history can be read and has it."""
+        self, channel: str, keys: Sequence[str], *, since: float, thread_ts: str | None = None
+    ) -> Mapping[str, Posted]:
+        """The messages that carry these keys, as far as history can be read and has them."""
         ...
 
 

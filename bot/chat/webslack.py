@@ -51,15 +51,19 @@ class WebSlack:
         return Posted(str(answer.get("channel") or channel), str(answer.get("ts") or ts))
 
     def find(
-        self, channel: str, key: str, *, since: float, thread_ts: str | None = None
-    ) -> Posted | None:
-        """The message with that key among the latest; None if it is not there or not readable."""
+        self, channel: str, keys: Sequence[str], *, since: float, thread_ts: str | None = None
+    ) -> dict[str, Posted]:
+        """The messages with these keys among the latest; the oldest wins where two carry one."""
         if is_user_id(channel):
             channel = str(self._call("conversations.open", users=channel)["channel"]["id"])
+        found: dict[str, Posted] = {}
         for message in self._history(channel, since, thread_ts):
-            if key in keys_of(message):
-                return Posted(channel, str(message["ts"]))
-        return None
+            posted = Posted(channel, str(message["ts"]))
+            for key in set(keys).intersection(keys_of(message)):
+                before = found.get(key)
+                if before is None or float(posted.ts) < float(before.ts):
+                    found[key] = posted
+        return found
 
     def _history(
         self, channel: str, since: float, thread_ts: str | None

@@ -26,7 +26,7 @@ from tests.bot.chat.slack_server import SlackServer, slack_server
 from tests.bot.chat.test_rendering import filled
 
 BOT = "U0BOT"
-TOKEN = "-".join(("xoxb", "test"))  # as a token looks, without being one
+XOXB = "xoxb-test"  # as a token looks, without being one
 GPU = "C0GPU"
 
 
@@ -35,8 +35,8 @@ class Room:
 
     def __init__(self, slack: SlackServer) -> None:
         self.slack, self.desk, self.once = slack, MemoryDesk(), MemoryOnce()
-        client = WebClient(token=TOKEN, base_url=f"{slack.url}/api/", retry_handlers=[])
-        identity = Identity(bot_token=TOKEN, user_id=BOT, bot_id="B0BOT", team_id="T0")
+        client = WebClient(token=XOXB, base_url=f"{slack.url}/api/", retry_handlers=[])
+        identity = Identity(bot_token=XOXB, user_id=BOT, bot_id="B0BOT", team_id="T0")
         self.app: App = build_app(
             self.desk,
             client=client,
