@@ -68,7 +68,7 @@ class Desk:
         self._store = control.store
         self._terms = control.terms
         self._directory = directory
-        self._patience = patience
+        self.patience = patience
         self._waiting_at_most = waiting_at_most
 
     # ---- orders
@@ -203,7 +203,7 @@ class Desk:
 
     def _carried_out(self, event_id: int) -> bool:
         self._control.wake()
-        return self._control.wait(event_id, self._patience)
+        return self._control.wait(event_id, self.patience)
 
     # ---- looking
 
