@@ -76,7 +76,7 @@ def build_app(
 
     logger = discreet_logger("gpubot.chat")
     app = App(
-        client=client,
+        client=WebClient(base_url=client.base_url),  # the token comes from `authorize`
         logger=logger,
         authorize=authorize,
         request_verification_enabled=False,
