@@ -1,0 +1,6 @@
+"""No test of the engine is a race against the clock of a busy machine."""
+
+from hypothesis import settings
+
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
