@@ -20,13 +20,14 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
+from bot.asks import Ask
 from bot.chat import conversation, grammar
 from bot.chat.actions import FORM, ActionId, FormPlace, PageValue, RequestValue
 from bot.chat.cards import lists
 from bot.chat.cards.form import form, read_form
 from bot.chat.cards.home import home
 from bot.chat.conversation import Asker
-from bot.chat.discreet import discreet_logger
+from bot.chat.discreet import LIBRARY_LOGGERS, discreet_logger
 from bot.chat.message import Lines, build
 from bot.chat.ports import Desk, Once, Threads
 from bot.chat.replies import Body, Place, Replier, place_of
@@ -75,6 +76,8 @@ def build_app(
         )
 
     logger = discreet_logger("gpubot.chat")
+    for name in LIBRARY_LOGGERS:
+        discreet_logger(name)
     app = App(
         client=WebClient(base_url=client.base_url),  # the token comes from `authorize`
         logger=logger,
@@ -134,7 +137,7 @@ class Chat:
         ack()
         said = grammar.parse(str(body.get("text") or ""))
         if isinstance(said, grammar.Form):
-            self._open_form(body)
+            self._open_form(body, said.draft)
         else:
             self._converse(said, place_of(body), f"command:{body['trigger_id']}")
 
@@ -251,13 +254,13 @@ class Chat:
         else:
             self.replier.openly(place, answer.message)
 
-    def _open_form(self, body: Body) -> None:
+    def _open_form(self, body: Body, draft: Ask | None = None) -> None:
         trigger = str(body["trigger_id"])
         if not self.once.first(f"open:{trigger}"):
             return
         place = place_of(body)
         choices = self.desk.choices(place.user)
-        view = form(self.voice, choices, FormPlace(channel=place.channel))
+        view = form(self.voice, choices, FormPlace(channel=place.channel), draft)
         try:
             self.client.views_open(trigger_id=trigger, view=view)
         except SlackApiError as error:

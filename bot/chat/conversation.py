@@ -38,6 +38,8 @@ def answer(
     match said:
         case grammar.GrammarError():
             return Answer(lists.mistake(voice, said), private=True)
+        case grammar.Form(missing=grammar.GrammarError() as missing):
+            return Answer(lists.mistake(voice, missing), private=True)
         case grammar.Form() | grammar.Help(None):
             return Answer(lists.general_help(voice), private=True)
         case grammar.Help(verb):

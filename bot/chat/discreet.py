@@ -23,6 +23,10 @@ _SECRETS = re.compile(
 )
 
 
+LIBRARY_LOGGERS = ("slack_sdk.web.base_client", "slack_sdk.webhook.client")
+"""Loggers of slack_sdk that write down what is sent, when they may."""
+
+
 def redact(text: str) -> str:
     """`text` with everything that looks like a secret hidden."""
     return _SECRETS.sub(lambda found: f"{found['key'] or ''}{HIDDEN}", text)

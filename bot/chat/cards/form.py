@@ -69,15 +69,16 @@ def read_form(voice: Voice, state: Mapping[str, object]) -> Filled:
     if isinstance(read, grammar.Request):
         ask = read.ask
     else:
-        errors[Input.SIZE.value] = _say(voice, read)
+        wrong = read.missing if isinstance(read, grammar.Form) else read
+        errors[Input.SIZE.value] = _say(voice, wrong)
     lease = _value(state, Input.LEASE)
     if lease:
         timed = grammar.parse(f"1 gpu {lease}")
         if isinstance(timed, grammar.Request) and timed.ask.duration is not None:
             ask = replace(ask, duration=timed.ask.duration)
         else:
-            wrong = timed if isinstance(timed, grammar.GrammarError) else grammar.parse("1 gpu 0h")
-            errors[Input.LEASE.value] = _say(voice, wrong)
+            late = timed if isinstance(timed, grammar.GrammarError) else grammar.parse("1 gpu 0h")
+            errors[Input.LEASE.value] = _say(voice, late)
     name = " ".join((_value(state, Input.NAME) or "").split())
     if len(name) > LONGEST_NAME:
         errors[Input.NAME.value] = _say(voice, grammar.parse(f"1 gpu name {'x' * 61}"))

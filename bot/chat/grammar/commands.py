@@ -22,11 +22,6 @@ class Verb(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """Nothing was asked yet: open the form (slash command) or explain (mention, message)."""
-
-
-@dataclass(frozen=True, slots=True)
 class Request:
     """A request for GPUs."""
 
@@ -79,9 +74,6 @@ class Help:
     """How to talk to the bot, in all or about one verb."""
 
     verb: Verb | None = None
-
-
-Command = Form | Request | Status | Queue | Why | Mine | Cancel | Release | Help
 
 
 class Mistake(enum.StrEnum):
@@ -145,3 +137,18 @@ class GrammarError:
     def token(self) -> str:
         """What the person wrote there; empty when something is missing."""
         return self.text[self.start : self.end]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Too little was said for a request: open the form where that can be done.
+
+    `draft` is what was understood (its size is missing), for filling the form in;
+    `missing` is the error to answer with where no form can be opened.
+    """
+
+    draft: Ask | None = None
+    missing: GrammarError | None = None
+
+
+Command = Form | Request | Status | Queue | Why | Mine | Cancel | Release | Help

@@ -28,7 +28,7 @@ from bot.chat.grammar.commands import (
     Why,
 )
 from bot.chat.grammar.reading import Cursor, Wrong
-from bot.chat.grammar.request import read_ask, starts_a_request
+from bot.chat.grammar.request import has_size, read_ask, read_draft, starts_a_request
 from bot.chat.grammar.table import ENGLISH, EXAMPLE_OF, EXAMPLES, Lexicon
 from bot.chat.grammar.tokens import LONGEST_LINE, Line, Token, tokenize
 
@@ -76,8 +76,11 @@ def _read(cursor: Cursor, here: str | None) -> Command:
 
 
 def _request(cursor: Cursor, here: str | None) -> Command:
-    del here
-    return Request(read_ask(cursor))
+    draft = read_draft(cursor)
+    if has_size(draft):
+        return Request(draft)
+    wrong = Wrong(Mistake.MISSING, Expected.SIZE, cursor.end())
+    return Form(draft, _error(cursor.line, wrong, cursor.lexicon, here))
 
 
 def _status(cursor: Cursor, here: str | None) -> Command:

@@ -48,10 +48,23 @@ def starts_a_request(token: Token, lexicon: Lexicon) -> bool:
 
 def read_ask(cursor: Cursor) -> Ask:
     """The ask of all remaining tokens. Raises Wrong at the first token that does not belong."""
+    draft = read_draft(cursor)
+    if not has_size(draft):
+        raise Wrong(Mistake.MISSING, Expected.SIZE, cursor.end())
+    return draft
+
+
+def read_draft(cursor: Cursor) -> Ask:
+    """Like `read_ask`, but the size may be missing."""
     reader = _Reader(cursor)
     while (token := cursor.take()) is not None:
         reader.read(token)
     return reader.finish()
+
+
+def has_size(ask: Ask) -> bool:
+    """Whether an ask says how many GPUs."""
+    return ask.gpus is not None or ask.nodes is not None or ask.pods is not None
 
 
 def _option(word: str, lexicon: Lexicon) -> Option | None:
@@ -98,9 +111,7 @@ class _Reader:
             raise Wrong(Mistake.UNKNOWN_WORD, Expected.OPTION, token, known=self._known())
 
     def finish(self) -> Ask:
-        """The ask, once all tokens are read. Raises Wrong if it names no size."""
-        if self.size_token is None:
-            raise Wrong(Mistake.MISSING, Expected.SIZE, self.cursor.end())
+        """The ask, once all tokens are read."""
         return Ask(
             gpus=self.size.get("gpus"),
             nodes=self.size.get("nodes"),

@@ -74,6 +74,7 @@ def test_request_is_understood(text: str, wanted: Ask) -> None:
         ("", grammar.Form()),
         ("   ", grammar.Form()),
         ("request", grammar.Form()),
+        ("please", grammar.Form()),
         ("status", grammar.Status()),
         ("status r1042", grammar.Status("R-1042")),
         ("status <@U0ANN|ann>", grammar.Status("U0ANN")),

@@ -245,6 +245,7 @@ def test_a_filled_form_is_the_ask_that_was_typed() -> None:
     [
         ({"size": "0", "lease": "8h"}, {"size"}),
         ({"size": "", "lease": "8h"}, {"size"}),
+        ({"size": "h100", "lease": "8h"}, {"size"}),
         ({"size": "why R-1", "lease": "8"}, {"size", "lease"}),
         ({"size": "16", "lease": "0h"}, {"lease"}),
         ({"size": "16", "lease": "soon"}, {"lease"}),
