@@ -24,12 +24,13 @@ from bot.chat.words import words_for
 from bot.clock import Clock, ScaledClock, moment
 from bot.clusters.base import Cluster
 from bot.control.ledger import Ledger
-from bot.control.loop import Control, NotReady
+from bot.control.loop import Control
 from bot.control.sweeps import CardSweep, LeaseSweep, StarvationCheck, sample_usage
 from bot.control.ticks import Tick, Ticker
 from bot.desk import Desk
 from bot.people import Directory
 from bot.settings import Settings
+from bot.views import NotReady
 from scheduler.engine import Engine
 from scheduler.layout import Layout
 from storage.records import Setting

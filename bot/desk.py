@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 
 from bot.asks import Ask
 from bot.clock import moment
-from bot.control.loop import Control, NotReady
+from bot.control.loop import Control
 from bot.glance import cluster_view, team_shares
 from bot.listing import list_queue
 from bot.people import Directory
@@ -30,6 +30,7 @@ from bot.views import (
     Done,
     HomeView,
     MineView,
+    NotReady,
     QueueView,
     RefusalCode,
     Refused,

@@ -14,6 +14,10 @@ from storage.records import Role
 from storage.states import RequestState
 
 
+class NotReady(Exception):
+    """The engine has not been built yet: the cluster or storage was never reached."""
+
+
 class RefusalCode(enum.StrEnum):
     """Why the desk did not do what was asked."""
 

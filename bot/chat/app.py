@@ -28,10 +28,12 @@ from bot.chat.cards.form import form, read_form
 from bot.chat.cards.home import home
 from bot.chat.conversation import Asker
 from bot.chat.discreet import LIBRARY_LOGGERS, discreet_logger
+from bot.chat.markup import Markup
 from bot.chat.message import Lines, build
 from bot.chat.ports import Desk, Once, Threads
 from bot.chat.replies import Body, Place, Replier, place_of
 from bot.chat.voice import Voice
+from bot.views import NotReady
 
 COMMAND = "/gpu"
 WORKERS = 24  # a handler may wait a second for the first decision
@@ -280,14 +282,19 @@ class Faults:
 
     def handle(self, error: Exception, body: dict[str, Any]) -> None:
         """Called by Bolt with whatever a handler raised."""
+        if isinstance(error, NotReady):
+            self._tell(body, self._chat.voice.words.not_ready())
+            return
         fault = secrets.token_hex(4)
         kind = body.get("command") or (body.get("event") or {}).get("type") or body.get("type")
         self._logger.error("fault %s while handling %s", fault, kind, exc_info=error)
+        self._tell(body, self._chat.voice.words.unexpected(fault))
+
+    def _tell(self, body: Body, sentence: Markup) -> None:
         try:
-            message = build([Lines(self._chat.voice.words.unexpected(fault))])
-            self._chat.replier.privately(place_of(body), message)
+            self._chat.replier.privately(place_of(body), build([Lines(sentence)]))
         except (KeyError, OSError, SlackApiError):
-            self._logger.exception("fault %s could not be told to the person", fault)
+            self._logger.exception("a failure could not be told to the person")
 
 
 def _press_key(body: Body) -> str:

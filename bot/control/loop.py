@@ -21,6 +21,7 @@ from bot.clusters.base import Action, Cluster, ClusterEvent, ClusterUnreachable,
 from bot.control import decided, observed, orders, recovery
 from bot.control.ledger import LOOP, Ledger
 from bot.terms import Terms
+from bot.views import NotReady
 from scheduler.engine import Engine
 from scheduler.layout import Layout
 from scheduler.state import EngineError
@@ -33,10 +34,6 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 REMEMBERED = 50_000  # handled desk events that a late waiter can still ask about
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds between tries of an unreachable cluster
-
-
-class NotReady(Exception):
-    """The engine has not been built yet: the cluster or storage was never reached."""
 
 
 class GivenUp(Exception):

@@ -18,6 +18,7 @@ from bot.chat.actions import ActionId
 from bot.chat.app import Identity, build_app
 from bot.chat.discreet import discreet_logger, redact
 from bot.chat.webslack import SlackThreads
+from bot.views import NotReady
 from storage.records import Person
 from tests.bot.chat import saying
 from tests.bot.chat.desks import MemoryDesk, MemoryOnce
@@ -401,6 +402,18 @@ def test_a_broken_desk_gives_an_id_that_is_in_the_log(
     assert "the disk is full" in caplog.text
     for secret in ("xoxb-123", "4242.secret", "/respond/secret", "verification-secret"):
         assert secret not in caplog.text
+
+
+def test_an_engine_that_is_not_there_yet_is_no_fault(
+    room: Room, caplog: pytest.LogCaptureFixture
+) -> None:
+    def starting() -> None:
+        raise NotReady
+
+    room.desk.before = starting
+    room.command("status")
+    assert "only just started" in room.said("respond")[0]["text"]
+    assert "fault" not in caplog.text
 
 
 def test_nothing_secret_reaches_a_log_even_when_everything_is_logged(

@@ -117,6 +117,10 @@ class Mistakes(Units):
             error_id=error_id,
         )
 
+    def not_ready(self) -> Markup:
+        """The engine is still being built."""
+        return say("I have only just started and am still counting nodes. Ask again in a minute.")
+
     def old_button(self) -> Markup:
         """A button whose value is not, or no longer, understood."""
         return say(
