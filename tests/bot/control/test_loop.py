@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.clusters.base import ClusterUnreachable, EndKind, Gone
-from bot.control.loop import NotReady
+from bot.views import NotReady
 from scheduler.model import NodeName, WorkloadId
 from scheduler.simulation.cluster import Outage
 from storage.errors import StoreUnavailable
