@@ -9,6 +9,10 @@ from dataclasses import dataclass
 
 import yaml
 
+DEPTH_AT_MOST = 20
+VALUES_AT_MOST = 200_000
+"""Far beyond any policy; aliases can make a short file endless."""
+
 Path = tuple[str | int, ...]
 
 
@@ -78,6 +82,8 @@ def read_marked(text: str, file: str) -> Marked:
 
 def _plain(node: yaml.Node, path: Path, marked: Marked, loader: yaml.SafeLoader) -> object:
     marked.lines.setdefault(path, node.start_mark.line + 1)
+    if len(path) > DEPTH_AT_MOST or len(marked.lines) > VALUES_AT_MOST:
+        raise marked.error(path[:4], "this is nested too deeply or too large", "version: 1")
     if isinstance(node, yaml.MappingNode):
         found: dict[str, object] = {}
         for key_node, value_node in node.value:

@@ -21,12 +21,12 @@ _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._{}-]*[A-Za-z0-9}])?")
 
 def _seconds(value: object) -> object:
     """`90m`, `8h`, `7d` or a number of seconds."""
-    if isinstance(value, str):
-        match = _DURATION.fullmatch(value.strip())
-        if match is None:
-            raise ValueError("is no length of time")
+    match = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is not None:
         return float(match["number"]) * _UNITS[match["unit"]]
-    return "" if isinstance(value, bool) else value
+    if type(value) in (int, float):
+        return value
+    raise ValueError("is no length of time")
 
 
 def _name(value: object) -> object:

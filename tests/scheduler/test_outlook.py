@@ -1,0 +1,74 @@
+"""The cheap bound never says no where the exact answer would be yes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest import mock
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scheduler.layout import Queue, Reclaim, Within
+from scheduler.nomination import Outcome, nominate
+from scheduler.outlook import ANYBODY, NOBODY, Outlook, limits
+from tests.scheduler.builders import Cluster, a_layout, a_node, a_queue, a_workload
+from tests.scheduler.worlds import World, layouts
+
+
+@contextmanager
+def without_the_bound() -> Iterator[None]:
+    with (
+        mock.patch.object(Outlook, "may_have", return_value=True),
+        mock.patch.object(Outlook, "may_lie", return_value=True),
+    ):
+        yield
+
+
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(data=st.data())
+def test_what_could_be_done_is_worth_trying(data: st.DataObject) -> None:
+    world = World(data.draw(layouts()))
+    for _ in range(data.draw(st.integers(5, 30))):
+        world.now += 1
+        world.something(data.draw)
+        world.cycle()
+        state = world.engine._state
+        for waiting in state.waiting.values():
+            for number, shape in waiting.shapes:
+                with without_the_bound():
+                    found = nominate(state, number, waiting, shape)
+                if found.outcome in (Outcome.FIT, Outcome.PREEMPT, Outcome.LATER):
+                    assert state.outlook.worth_trying(number, shape)
+                exact = nominate(state, number, waiting, shape)
+                assert exact.outcome is found.outcome
+                assert [t.running for t in exact.targets] == [t.running for t in found.targets]
+
+
+def rules(**more: object) -> Queue:
+    return a_queue("A", 8, **more)  # type: ignore[arg-type]
+
+
+def test_who_may_be_stopped_by_priority() -> None:
+    assert limits(rules(), 5) == (NOBODY, NOBODY)
+    assert limits(rules(within=Within.LOWER), 5) == (5, NOBODY)
+    assert limits(rules(within=Within.LOWER_OR_NEWER), 5) == (6, NOBODY)
+    assert limits(rules(within=Within.LOWER, within_from=9), 5) == (NOBODY, NOBODY)
+    assert limits(rules(reclaim=Reclaim.LOWER), 5) == (NOBODY, 5)
+    assert limits(rules(reclaim=Reclaim.ANY), 5) == (NOBODY, ANYBODY)
+
+
+def test_a_parked_shape_without_a_chance_stays_parked() -> None:
+    cluster = Cluster(a_layout(a_queue("A", 16)), a_node("n1"), a_node("n2"))
+    cluster.start(
+        a_workload("r1", "A", 1, 6, preemptible=False),
+        a_workload("r2", "A", 1, 6, preemptible=False),
+        a_workload("r3", "A", 1, 2, preemptible=False),
+    )
+    cluster.submit(a_workload("whole", "A", 1, 8))
+    assert not cluster.cycle()
+    cluster.finish("r3")
+    with mock.patch("scheduler.passes.nominate", side_effect=AssertionError("tried in vain")):
+        assert not cluster.cycle()
+    cluster.finish("r1")
+    assert [a.workload for a in cluster.cycle().admissions] == ["whole"]
