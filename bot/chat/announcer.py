@@ -27,7 +27,7 @@ from bot.chat.replies import BAD_BLOCKS
 from bot.chat.voice import Voice
 from storage.records import Audience, OutboxItem
 
-WINDOW = 15.0
+WINDOW = 10.0
 MOST_IN_GROUP = 60
 MOST_IN_LANE = 40
 MOST_GROUPED = 1000

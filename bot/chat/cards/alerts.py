@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bot import notices
-from bot.chat.markup import Markup, join
+from bot.chat.markup import Markup, is_user_id, join
 from bot.chat.message import Line, Lines, Message, Note, Part, build
 from bot.chat.voice import Voice
 from bot.chat.words.english.units import SHOWN_NODES
 from storage.records import Audience
 
-MOST_TARGETS = 30
+MOST_TARGETS = 10
 
 
 def notice(voice: Voice, args: notices.NoticeArgs, audience: Audience) -> Message:
@@ -93,10 +93,11 @@ def _preempted_group(voice: Voice, args: notices.PreemptedGroupArgs, audience: A
         Lines(words.preempted_group_title(args)),
         Lines(words.preempted_group(args, people.name(args.preemptor.owner))),
     ]
-    shown = args.targets[:MOST_TARGETS]
+    targets = sorted(args.targets, key=lambda each: not is_user_id(each.target.owner))
+    shown, rest = targets[:MOST_TARGETS], targets[MOST_TARGETS:]
     rows = [words.preempted_row(each, people.name(each.target.owner)) for each in shown]
-    if len(args.targets) > len(shown):
-        rows.append(words.more(len(args.targets) - len(shown)))
+    if rest:
+        rows.append(words.preempted_rest(rest))
     parts.append(Lines(join("\n", rows)))
     parts.append(Lines(join("\n", _rules(words.rules, args))))
     parts.append(Lines(words.preempted_group_next(args)))

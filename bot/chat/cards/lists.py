@@ -129,7 +129,8 @@ def ask_button(voice: Voice) -> Button:
 
 
 def _queue_row(voice: Voice, row: QueueRow) -> Markup:
-    return voice.words.queue_row(row, voice.people.name(row.owner))
+    owner = voice.people.name(row.owner) if row.owner != row.team else None
+    return voice.words.queue_row(row, owner)
 
 
 def _list(voice: Voice, title: Markup, rows: Sequence[Markup], more: int = 0) -> Markup:

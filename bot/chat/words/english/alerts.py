@@ -19,7 +19,7 @@ _RULES: dict[PreemptionRule, str] = {
         "in queue {loser_queue}, {winner} goes before {losers} by priority or by time"
     ),
     PreemptionRule.RECLAIM: (
-        "team {winner_team} takes back GPUs of its own guarantee, which {losers} had borrowed "
+        "queue {winner_queue} takes back GPUs of its own quota, which {losers} had borrowed "
         "through {loser_queue}"
     ),
     PreemptionRule.RECLAIM_WHILE_BORROWING: (
@@ -28,7 +28,7 @@ _RULES: dict[PreemptionRule, str] = {
     ),
     PreemptionRule.FAIR_SHARING: (
         "what is borrowed is shared fairly: {loser_queue}, where {losers} ran, held more than its "
-        "share, {winner_team} less"
+        "share, {winner_queue} less"
     ),
 }
 
@@ -142,7 +142,7 @@ class Alerts(Standing):
             _RULES[first.rule],
             winner=first.preemptor.request,
             losers=self.several(losers, 6),
-            winner_team=first.preemptor.team,
+            winner_queue=first.preemptor.queue,
             loser_queue=first.target.queue,
         )
         return say(
@@ -193,6 +193,19 @@ class Alerts(Standing):
             "• {party}, had run {ran}",
             party=self.party(args.target, owner),
             ran=self.span(args.ran),
+        )
+
+    def preempted_rest(self, rest: Sequence[notices.PreemptedArgs]) -> Markup:
+        """The targets that are not listed one by one, by team, the largest first."""
+        teams: dict[str, int] = {}
+        for each in rest:
+            teams[each.target.team] = teams.get(each.target.team, 0) + each.target.gpus
+        by_size = sorted(teams.items(), key=lambda item: (-item[1], item[0]))
+        named = [say("{gpus} of {team}", gpus=self.gpus(gpus), team=team) for team, gpus in by_size]
+        return say(
+            "• and {count}: {teams}",
+            count=self.count(len(rest), "more request"),
+            teams=self.several(named, 8),
         )
 
     def preempted_group_next(self, args: notices.PreemptedGroupArgs) -> Markup:

@@ -106,12 +106,12 @@ class Answers(Standing):
         """When nothing waits."""
         return say("*Queue* · nothing waits here.")
 
-    def queue_row(self, row: QueueRow, owner: Markup) -> Markup:
+    def queue_row(self, row: QueueRow, owner: Markup | None) -> Markup:
         """One waiting request in a line."""
         parts = [
             say("{position:,}. {request}", position=row.position, request=row.request),
-            say("{gpus} ({shape})", gpus=self.gpus(row.gpus), shape=row.shape),
-            say("you") if row.mine else owner,
+            self._size(row),
+            say("you") if row.mine else owner or Markup(),
             say("team {team}", team=row.team),
             say("{priority}", priority=row.priority),
             say("waits {span}", span=self.span(row.waited)),
@@ -119,6 +119,10 @@ class Answers(Standing):
             say("{name}", name=row.name),
         ]
         return join(" · ", parts)
+
+    def _size(self, row: QueueRow) -> Markup:
+        shape = "" if row.shape.startswith("1×") else f" ({row.shape})"
+        return say("{gpus}{shape}", gpus=self.gpus(row.gpus), shape=shape)
 
     def page(self, page: int, pages: int) -> Markup:
         """Which page of how many."""

@@ -153,9 +153,11 @@ class Mistakes(Units):
     def _not_your_team(self, refused: Refused, figures: Figures) -> Markup:
         team = figures.text("team") or say("that team")
         return say(
-            "You are not in team {team}, so you cannot ask in its name.{near}",
+            "You are not in team {team}, so you cannot ask in its name.{yours}",
             team=team,
-            near=self._nearest(refused),
+            yours=say(" You can for {near}.", near=self.or_list(refused.near))
+            if refused.near
+            else "",
         )
 
     def _unknown_model(self, refused: Refused, figures: Figures) -> Markup:
@@ -174,15 +176,13 @@ class Mistakes(Units):
         )
 
     def _not_divisible(self, refused: Refused, figures: Figures) -> Markup:
-        del refused
         asked, node = figures.number("asked", "gpus"), figures.number("node", "node_gpus")
-        choices = [figures.text(name) for name in ("below", "above", "even")]
-        instead = self.or_list([str(choice) for choice in choices if choice and choice != "0"])
+        sizes = self.or_list(refused.near)
         return say(
-            "{what} do not fill whole nodes{of}, and work on several nodes gets whole ones.{try_}",
+            "{what} do not fill whole nodes{of}, and work on several nodes gets whole ones.{ask}",
             what=self.gpus(asked) if asked is not None else "These GPUs",
             of=say(" of {node:,}", node=int(node)) if node else "",
-            try_=say(" Ask for {instead}.", instead=instead) if instead else "",
+            ask=say(" Ask for {sizes}.", sizes=sizes) if sizes else "",
         )
 
     def _never_fits(self, refused: Refused, figures: Figures) -> Markup:
@@ -218,9 +218,9 @@ class Mistakes(Units):
     def _priority(self, refused: Refused, figures: Figures) -> Markup:
         asked = figures.text("priority", "asked") or "of that kind"
         return say(
-            "Priority {asked} is not open to you.{near} Your lead or an admin can ask for it.",
+            "Priority {asked} is not open to you{open_}. Your lead or an admin can ask for it.",
             asked=asked,
-            near=self._nearest(refused),
+            open_=say(", but {near} is", near=self.or_list(refused.near)) if refused.near else "",
         )
 
     def _no_such_request(self, refused: Refused, figures: Figures) -> Markup:

@@ -47,7 +47,7 @@ class Standing(Reasons):
         terms = [
             owner,
             say("team {team}", team=card.team),
-            say("{pool}", pool=card.pool),
+            say("pool {pool}", pool=card.pool),
             say("{priority} priority", priority=card.priority),
             say("preemptible") if card.preemptible else say("not preemptible"),
         ]
