@@ -65,8 +65,8 @@ _REFUSED: list[_Row] = [
     (views.RefusalCode.NOT_A_SIZE, {"asked": 0}, (), None),
     (
         views.RefusalCode.NOT_DIVISIBLE,
-        {"asked": 12, "node": 8, "below": 8, "above": 16, "even": "2x6"},
-        (),
+        {"asked": 12, "node": 8},
+        ("8", "16", "2x6"),
         None,
     ),
     (
