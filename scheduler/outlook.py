@@ -16,7 +16,7 @@ from scheduler.layout import Flavor, Queue, Reclaim, Within
 from scheduler.model import PodSet
 from scheduler.pending import Shape
 from scheduler.quota import Amounts
-from scheduler.topology import Ints, Space
+from scheduler.topology import Space
 
 if TYPE_CHECKING:
     from scheduler.state import Running, State
@@ -121,9 +121,9 @@ class Outlook:
             key = (id(eligible), movable, row, amount)
             room = self._rooms.get(key)
             if room is None:
-                free = self._state.future.space.free[row][eligible]
+                free = self._state.future.space.room(row, eligible)
                 if movable:
-                    free = free + self._soft_room()[row][eligible]
+                    free = free + self._soft_room().room(row, eligible)
                 room = self._rooms[key] = int((free // amount).clip(min=0).sum())
             if room < pods.count:
                 return False
@@ -142,7 +142,7 @@ class Outlook:
             for options in groups
         )
 
-    def _soft_room(self) -> Ints:
+    def _soft_room(self) -> Space:
         """What soft work holds on the nodes: row per resource, column per node."""
         nodes = self._state.nodes
         if self._held_at != nodes.version:
@@ -152,7 +152,7 @@ class Outlook:
             for running in self._state.running.values():
                 if not running.leaving and self._is_soft(running):
                     self._held.give(running.charge.places)
-        return self._held.free
+        return self._held
 
     def _refresh(self) -> None:
         """Forget what was derived from an older version of the books."""

@@ -187,6 +187,10 @@ class Nodes:
             self._eligible[key] = found
         return found
 
+    def held_outside(self, row: int, eligible: Indices) -> int:
+        """What pods outside our care hold of one resource on these nodes."""
+        return int(self.outside[row][eligible].sum()) if row < len(self.outside) else 0
+
     def members(self, flavor: Flavor) -> Indices:
         """Columns of all usable nodes of a flavor, whatever their taints."""
         key = (flavor.name,)
@@ -236,6 +240,13 @@ class Space:
         other.nodes = self.nodes
         other.free = self.free.copy()
         return other
+
+    def room(self, row: int, eligible: Indices) -> Ints:
+        """What is free of one resource; nothing of one that no node has shown yet."""
+        if row >= len(self.free):
+            return np.zeros(len(eligible), dtype=np.int64)
+        room: Ints = self.free[row][eligible]
+        return room
 
     def take(self, places: tuple[Place, ...]) -> None:
         """Put pods on their nodes."""
@@ -322,12 +333,12 @@ def shortfall(spaces: Sequence[Space], eligible: Indices, shape: Shape) -> Short
         nodes=len(eligible),
         free=int(lead.sum()),
         largest=int(lead.max()),
-        outside=int(spaces[0].nodes.outside[shape[0][0]][eligible].sum()),
+        outside=spaces[0].nodes.held_outside(shape[0][0], eligible),
     )
 
 
 def _room(spaces: Sequence[Space], row: int, eligible: Indices) -> Ints:
-    room: Ints = spaces[0].free[row][eligible]
+    room = spaces[0].room(row, eligible)
     for space in spaces[1:]:
-        room = np.minimum(room, space.free[row][eligible])
+        room = np.minimum(room, space.room(row, eligible))
     return room
