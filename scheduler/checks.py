@@ -12,6 +12,8 @@ from scheduler.pending import shape_of
 from scheduler.state import State
 from scheduler.topology import Place, Space, place, shortfall
 
+ANSWERS_AT_MOST = 10_000
+
 
 def check(state: State, workload: Workload) -> Refusal | None:
     """None if one of its queues could hold it one day; else the refusal of the first.
@@ -19,6 +21,8 @@ def check(state: State, workload: Workload) -> Refusal | None:
     The answer is the same for all of one shape until the nodes change, and is kept.
     """
     key = (workload.queue, workload.overflow, shape_of(workload), state.nodes.version)
+    if len(state.checked) > ANSWERS_AT_MOST:
+        state.checked.clear()
     if key not in state.checked:
         state.checked[key] = _check(state, workload)
     return state.checked[key]

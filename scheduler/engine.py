@@ -121,7 +121,7 @@ class Engine:
     def explain(self, workload: WorkloadId, now: Seconds) -> Explanation:
         """Why it waits, as of the last event. Raises EngineError if it does not wait."""
         self._settle()
-        return explain.explain(self._state, workload, now)
+        return explain.Survey(self._state, now).explain(workload)
 
     def starving(self, now: Seconds, skip: Container[WorkloadId] = ()) -> tuple[Starvation, ...]:
         """Who waits beyond the target of his priority class: longest first, then by id."""

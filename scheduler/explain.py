@@ -24,7 +24,7 @@ from scheduler.model import (
     WorkloadId,
 )
 from scheduler.nomination import Nomination, Outcome, nominate
-from scheduler.pending import order_key
+from scheduler.pending import Shape, order_key
 from scheduler.state import Claim, EngineError, Running, State, Waiting
 from scheduler.topology import shortfall
 
@@ -46,34 +46,58 @@ def order(state: State, number: int) -> list[WorkloadId]:
     return [w.id for w in claimed] + list(state.queues[number].keys(state.ledger.score))
 
 
-def explain(
-    state: State, workload: WorkloadId, now: Seconds, line: list[WorkloadId] | None = None
-) -> Explanation:
-    """All that can be said at this moment. Raises EngineError if it does not wait.
+class Survey:
+    """Explanations at one moment; what they have in common is worked out once."""
 
-    `line` is the order of its home queue, if the caller has it at hand.
-    """
-    claim = state.claims.get(workload)
-    waiting = claim.waiting if claim is not None else state.waiting.get(workload)
-    if waiting is None:
-        raise EngineError(f"{workload} does not wait")
-    home = state.tree.queue_index[waiting.workload.queue]
-    line = order(state, home) if line is None else line
-    at = line.index(workload)
-    verdict, holders = _verdict(state, waiting, claim, line)
-    return Explanation(
-        workload=workload,
-        queue=waiting.workload.queue,
-        verdict=verdict,
-        position=at + 1,
-        ahead=tuple(line[:at][:AHEAD_AT_MOST]),
-        since=waiting.workload.created,
-        holders=_holders(holders, now),
-    )
+    def __init__(self, state: State, now: Seconds) -> None:
+        self._state = state
+        self._now = now
+        self._lines: dict[int, tuple[list[WorkloadId], dict[WorkloadId, int]]] = {}
+        self._shared: dict[Shape, tuple[Verdict, tuple[Holder, ...]]] = {}
+
+    def explain(self, workload: WorkloadId) -> Explanation:
+        """All that can be said of one. Raises EngineError if it does not wait."""
+        state = self._state
+        claim = state.claims.get(workload)
+        waiting = claim.waiting if claim is not None else state.waiting.get(workload)
+        if waiting is None:
+            raise EngineError(f"{workload} does not wait")
+        line, places = self._line(waiting.shapes[0][0])
+        at = places[workload]
+        verdict, holders = self._verdict(waiting, claim, at, line[0])
+        return Explanation(
+            workload=workload,
+            queue=waiting.workload.queue,
+            verdict=verdict,
+            position=at + 1,
+            ahead=tuple(line[: min(at, AHEAD_AT_MOST)]),
+            since=waiting.workload.created,
+            holders=holders,
+        )
+
+    def _line(self, number: int) -> tuple[list[WorkloadId], dict[WorkloadId, int]]:
+        if number not in self._lines:
+            line = order(self._state, number)
+            self._lines[number] = (line, {one: at for at, one in enumerate(line)})
+        return self._lines[number]
+
+    def _verdict(
+        self, waiting: Waiting, claim: Claim | None, at: int, first: WorkloadId
+    ) -> tuple[Verdict, tuple[Holder, ...]]:
+        """What is true of one of a shape is true of all, but for claims, turns and overflow."""
+        shape = waiting.shapes[0][1]
+        alone = claim is not None or len(waiting.shapes) > 1
+        if not alone and shape in self._shared:
+            return self._shared[shape]
+        verdict, running = _verdict(self._state, waiting, claim, at, first)
+        found = (verdict, _holders(running, self._now))
+        if not alone and verdict.reason not in (WaitReason.BEHIND, WaitReason.NOT_EVALUATED):
+            self._shared[shape] = found
+        return found
 
 
 def _verdict(
-    state: State, waiting: Waiting, claim: Claim | None, line: list[WorkloadId]
+    state: State, waiting: Waiting, claim: Claim | None, at: int, first: WorkloadId
 ) -> tuple[Verdict, Iterable[Running]]:
     workload = waiting.workload
     home = state.tree.queue_index[workload.queue]
@@ -96,10 +120,9 @@ def _verdict(
     if any(n.outcome is Outcome.LATER for n in nominations):
         return _waits_for([state.leaving[w] for w in sorted(state.leaving)])
     if any(n.outcome in (Outcome.FIT, Outcome.PREEMPT) for n in nominations):
-        at = line.index(workload.id)
         if at == 0:
             return Verdict(reason=WaitReason.NOT_EVALUATED), ()
-        ahead: dict[str, Figure] = {"position": at + 1, "first": line[0]}
+        ahead: dict[str, Figure] = {"position": at + 1, "first": first}
         return Verdict(reason=WaitReason.BEHIND, figures=ahead), ()
     return _shortage(state, nominations[0])
 

@@ -57,7 +57,7 @@ def shape_of(workload: Workload) -> PodsKey:
 class Shape:
     """Workloads of one shape in one queue. `home` is the shape they have in their home queue."""
 
-    __slots__ = ("flavors", "home", "key", "menu", "parked", "pod_sets", "priority")
+    __slots__ = ("count", "flavors", "home", "key", "menu", "parked", "pod_sets", "priority")
 
     def __init__(self, key: PodsKey, home: Shape | None, menu: Menu, workload: Workload) -> None:
         self.key = key
@@ -67,6 +67,7 @@ class Shape:
         self.pod_sets = workload.pod_sets
         self.priority = workload.priority
         self.parked = False
+        self.count = 0
 
     @property
     def active(self) -> bool:
@@ -115,6 +116,7 @@ class PendingQueue:
         insort(line.keys, order_key(workload))
         self.fresh = False
         self.count += 1
+        shape.count += 1
         self.at_home += shape.home is None
 
     def remove(self, workload: Workload, shape: Shape) -> None:
@@ -128,6 +130,7 @@ class PendingQueue:
         del keys[at]
         self.fresh = False
         self.count -= 1
+        shape.count -= 1
         self.at_home -= shape.home is None
         if not keys:
             del lines[shape]
@@ -181,7 +184,11 @@ class PendingQueue:
         return None
 
     def unpark(self, worth: Callable[[Shape], bool]) -> None:
-        """After a release (`woken`), try again whatever is worth trying."""
+        """After a release (`woken`), try again whatever is worth trying.
+
+        Shapes that nobody has any more are forgotten.
+        """
+        self.shapes = {key: shape for key, shape in self.shapes.items() if shape.count}
         for shape in self.shapes.values():
             if shape.parked and worth(shape):
                 shape.parked = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from scheduler.explain import explain, order
+from scheduler.explain import Survey
 from scheduler.model import Seconds, Starvation, WorkloadId
 from scheduler.state import State
 
@@ -27,14 +27,13 @@ def starving(
         and now - workload.created > target
     ]
     late.sort(key=lambda entry: (-entry[0], entry[1].id))
-    numbers = state.tree.queue_index
-    lines = {queue: order(state, numbers[queue]) for queue in sorted({w.queue for _, w, _ in late})}
+    survey = Survey(state, now)
     return tuple(
         Starvation(
             workload=workload.id,
             waited=waited,
             target_wait=target,
-            explanation=explain(state, workload.id, now, lines[workload.queue]),
+            explanation=survey.explain(workload.id),
         )
         for waited, workload, target in late
     )
