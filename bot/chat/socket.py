@@ -20,6 +20,8 @@ DEAF_AFTER = 60.0
 """Seconds without an event or pong after which the socket counts as deaf; pings go every 5 s."""
 
 PING_SECONDS = 5.0
+RECEIVE_BYTES = 65536
+"""The client recurses once a read: its own 1,024 bytes would make long payloads deep."""
 
 
 class SocketError(Exception):
@@ -90,6 +92,7 @@ class Socket:
             web_client=self._client,
             logger=self._log,
             ping_interval=PING_SECONDS,
+            receive_buffer_size=RECEIVE_BYTES,
         )
         handler.client.on_message_listeners.append(self._note)
         return handler

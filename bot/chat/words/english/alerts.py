@@ -112,7 +112,7 @@ class Alerts(Standing):
     def preempted_by(self, args: notices.PreemptedArgs, winner: Markup) -> Markup:
         """Who takes the GPUs."""
         return say(
-            "{target} of yours has to make room for {party}.",
+            "{target} has to make room for {party}.",
             target=args.target.request,
             party=self.party(args.preemptor, winner),
         )
