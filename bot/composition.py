@@ -132,6 +132,7 @@ class Bot:
         """Hear nobody any more, finish what is under way, and close."""
         self.socket.stop()
         self.ticker.stop()
+        self.announcer.stop(moment(self._core.control.wall.now()))
         self._beat()
         self._core.store.close()
 
