@@ -165,6 +165,19 @@ class Outbox:
             leased_until=None,
         )
 
+    def free_claims(self) -> int:
+        """Let what a sender had in hand be claimed at once; return how many messages.
+
+        For the start of the only sender there is: the one before it is gone. Attempts stay
+        counted, so each message is looked for in Slack before it is posted.
+        """
+        claimed = and_(_O.state == OutboxState.CLAIMED, _O.leased_until.is_not(None))
+        self.flush()
+        freed = self._session.connection().execute(
+            update_columns(OUTBOX).where(claimed).values(leased_until=None)
+        )
+        return freed.rowcount
+
     def dead(self, item_id: int, revision: int, error: str) -> None:
         """Give an item up for good; a card that was replaced meanwhile is tried anew."""
         mine = and_(_O.id == item_id, _O.state.in_(_UNSENT))
