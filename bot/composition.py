@@ -120,6 +120,9 @@ class Bot:
 
     def start(self) -> None:
         """Build the engine, connect and go. Raises CannotStart."""
+        if self._core.store.url.get_backend_name() == "sqlite":  # one process, so one sender
+            with self._core.store.write() as work:
+                work.outbox.free_claims()
         self._core.control.step()
         self.ticker.start()
         try:
