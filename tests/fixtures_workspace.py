@@ -86,12 +86,14 @@ def open_workspace() -> Iterator[OpenWorkspace]:
     servers: list[WorkspaceServer] = []
 
     def start(**chosen: object) -> WorkspaceServer:
-        state_path = chosen.pop("state_path", None)
-        directory = chosen.pop("directory", None)
+        port: Any = chosen.pop("port", 0)
+        state_path: Any = chosen.pop("state_path", None)
+        directory: Any = chosen.pop("directory", None)
         server = WorkspaceServer(
             options=quick_options(**chosen),
-            state_path=state_path,  # type: ignore[arg-type]  # a Path or None from the test
-            directory=directory,  # type: ignore[arg-type]  # a Directory or None from the test
+            port=port,
+            state_path=state_path,
+            directory=directory,
         )
         server.start()
         servers.append(server)

@@ -156,8 +156,9 @@ class Interactions:
         payload = self._envelope("block_actions", person)
         container: Json = {"type": "message", "message_ts": ts, "channel_id": room.id}
         container["is_ephemeral"] = private is not None
-        thread = message.get("thread_ts")
-        if thread and thread != ts:
+        # A parent is in the channel, even once it has a thread under it.
+        thread = None if message.get("thread_ts") == ts else message.get("thread_ts")
+        if thread:
             container["thread_ts"] = thread
         payload["container"] = container
         payload["channel"] = {"id": room.id, "name": "directmessage" if room.is_im else room.name}

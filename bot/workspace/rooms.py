@@ -227,7 +227,7 @@ class Rooms:
 
     def mark_read(self, room: Room, person: str) -> None:
         """A person has seen everything in the room so far."""
-        latest = max(room.messages, key=stamp_micros, default="0.000000")
+        latest = next(reversed(room.messages), "0.000000")
         if room.read.get(person) != latest:
             room.read[person] = latest
             self.keep(room)

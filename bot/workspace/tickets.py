@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from bot.workspace.wire import SlackError
 
@@ -20,6 +22,27 @@ class Trigger:
     used: bool = False
 
 
+@dataclass(slots=True, kw_only=True)
+class ResponseRight:
+    """Where a response goes: to a person in a room, or in place of a message."""
+
+    person: str
+    room: str
+    at: float
+    message: str | None = None
+    thread: str | None = None
+    uses: int = 0
+
+
+T = TypeVar("T", Trigger, ResponseRight)
+
+
+def _forget_old(rights: dict[str, T], before: float) -> None:
+    """Drop what expired long ago, oldest first, so that a long run does not grow."""
+    for key in list(itertools.takewhile(lambda key: rights[key].at < before, rights)):
+        del rights[key]
+
+
 class Triggers:
     """Trigger ids, valid for a few seconds and once."""
 
@@ -30,6 +53,7 @@ class Triggers:
 
     def issue(self, person: str, view: str | None = None) -> str:
         """A trigger id for what the person has just done."""
+        _forget_old(self._triggers, self._now() - 60 - self._life)
         trigger_id = f"{secrets.randbelow(10**12)}.{secrets.token_hex(16)}"
         self._triggers[trigger_id] = Trigger(person=person, at=self._now(), view=view)
         return trigger_id
@@ -52,18 +76,6 @@ class Triggers:
         return trigger
 
 
-@dataclass(slots=True, kw_only=True)
-class ResponseRight:
-    """Where a response goes: to a person in a room, or in place of a message."""
-
-    person: str
-    room: str
-    at: float
-    message: str | None = None
-    thread: str | None = None
-    uses: int = 0
-
-
 class ResponseRights:
     """Response addresses, valid for half an hour and five responses."""
 
@@ -77,6 +89,7 @@ class ResponseRights:
         self, person: str, room: str, *, message: str | None = None, thread: str | None = None
     ) -> str:
         """The secret part of a response address."""
+        _forget_old(self._rights, self._now() - 60 - self._life)
         key = secrets.token_urlsafe(18)
         self._rights[key] = ResponseRight(
             person=person, room=room, at=self._now(), message=message, thread=thread

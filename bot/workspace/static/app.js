@@ -50,6 +50,7 @@ function become(person) {
   history.replaceState(null, "", url);
   space.me = person;
   space.boot = null;
+  composer.box.disabled = true;
   space.messages.clear();
   disconnect = connect(person, onEvent, (up) => { linkUp = up; renderBanner(); });
 }
@@ -62,6 +63,7 @@ const handlers = {
     space.rooms = new Map(event.rooms.map((room) => [room.id, room]));
     space.messages.clear();
     modals.show(event.views);
+    composer.box.disabled = false;
     go(wantedPlace());
   },
   message({ channel, message }) {

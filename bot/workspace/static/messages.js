@@ -7,6 +7,7 @@ import { mrkdwn } from "./mrkdwn.js";
 import { ago, clock, dayLabel, exact, stampDate } from "./time.js";
 
 const GROUP_SECONDS = 300;
+const COUNTED = new Set(["thread_ts", "reply_count", "reply_users", "reply_users_count", "latest_reply"]);
 
 // `actions` = {press(message, action, values, node), openThread(message)}; `inThread` hides thread links.
 export class MessageList {
@@ -50,12 +51,23 @@ export class MessageList {
         wanted.push(this.keyed("new", newAfter, () => h("li", { class: "new-line" }, h("span", {}, "New"))));
       }
       const compact = !fresh && !(isNew && before) && follows(before, message);
-      const sign = JSON.stringify([message, compact, this.space.version]);
+      const said = Object.entries(message).filter(([name]) => !COUNTED.has(name));
+      const sign = JSON.stringify([said, compact, this.space.version]);
       wanted.push(this.keyed(message.ts, sign, () => this.item(message, compact)));
+      this.count(message);
       before = message;
     }
     this.place(wanted);
     if (stick) this.toBottom();
+  }
+
+  // Replies are counted in place: a card that is being pressed must not be replaced for them.
+  count(message) {
+    const entry = this.nodes.get(message.ts);
+    const sign = `${message.reply_count} ${message.latest_reply}`;
+    if (this.inThread || message.local || entry.counted === sign) return;
+    entry.counted = sign;
+    entry.node.querySelector(".replies-slot").replaceChildren(...(message.reply_count ? [this.replies(message)] : []));
   }
 
   toBottom() {
@@ -127,7 +139,7 @@ export class MessageList {
     if (message.reactions?.length) parts.push(h("div", { class: "reactions" }, ...message.reactions.map((reaction) =>
       h("span", { class: "reaction", title: `:${reaction.name}:` },
         EMOJI[reaction.name] || `:${reaction.name}:`, ` ${reaction.count}`))));
-    if (message.reply_count && !this.inThread) parts.push(this.replies(message));
+    parts.push(h("div", { class: "replies-slot" }));
     return parts;
   }
 
