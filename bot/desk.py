@@ -22,6 +22,7 @@ from bot.glance import cluster_view, team_shares
 from bot.listing import list_queue
 from bot.people import Directory
 from bot.plans import Load, named, near, never_fits, plan, refuse
+from bot.remedies import mend
 from bot.rows import OPEN_FIRST, card_of, explain, story_of
 from bot.terms import WAITING_AT_MOST
 from bot.views import (
@@ -85,9 +86,9 @@ class Desk:
         """Store a request and have it decided on; or say why it cannot be, creating nothing."""
         now = self._control.clock.now()
         person = self._directory.person(person_id)
-        planned = plan(ask, person, self._terms, now)
-        if isinstance(planned, Workload):
-            planned = self._fits(planned)
+        planned = self._plan(ask, person, now)
+        if isinstance(planned, Refused):
+            planned = self._with_example(planned, ask, person, now)
         with self._store.write() as work:
             if not work.inbox.first(key, self._wall()):
                 return self._again(work, key)
@@ -132,8 +133,18 @@ class Desk:
     def _plan_load(self, load: Load, now: Seconds) -> Workload | Refused:
         team = load.ask.team or ""
         nobody = Person(id=load.owner, name=load.owner, teams=(team,), role=Role.ADMIN)
-        found = plan(load.ask, nobody, self._terms, now)
+        return self._plan(load.ask, nobody, now)
+
+    def _plan(self, ask: Ask, person: Person, now: Seconds) -> Workload | Refused:
+        found = plan(ask, person, self._terms, now)
         return self._fits(found) if isinstance(found, Workload) else found
+
+    def _with_example(self, refused: Refused, ask: Ask, person: Person, now: Seconds) -> Refused:
+        """The refusal with a request that would be taken, if changing one thing does it."""
+        mended = mend(ask, refused, self._terms.node_gpus())
+        if mended is None or isinstance(self._plan(mended, person, now), Refused):
+            return refused
+        return dataclasses.replace(refused, instead=mended)
 
     def setting(self, name: str) -> Setting | None:
         """A stored setting, or None."""
@@ -398,6 +409,7 @@ def _refused_json(refused: Refused) -> Json:
         "args": dict(refused.args),
         "near": list(refused.near),
         "limit": refused.limit,
+        "instead": None if refused.instead is None else dataclasses.asdict(refused.instead),
     }
 
 

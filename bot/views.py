@@ -9,6 +9,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bot.asks import Ask
 from scheduler.model import Explanation, Figure, LimitKind
 from storage.records import Role
 from storage.states import RequestState
@@ -43,12 +44,16 @@ class RefusalCode(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """Nothing was done. `args` hold the numbers and names; `near` the closest valid words."""
+    """Nothing was done. `args` hold the numbers and names; `near` the closest valid words.
+
+    `instead` is the nearest request that would have been taken, where one is known.
+    """
 
     code: RefusalCode
     args: Mapping[str, Figure] = field(default_factory=dict)
     near: tuple[str, ...] = ()
     limit: LimitKind | None = None
+    instead: Ask | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ import pytest
 
 from bot.views import Done, RefusalCode, Refused, StatusView, Submitted, Verb, WhyView
 from scheduler.model import LimitKind, Priority, Spend, WaitReason
-from storage.records import Source
+from storage.records import Person, Source
 from storage.states import RequestState as S
 from tests.bot.house import ADA, ANA, BEN, LEA, NOA, House, an_ask
 
@@ -32,14 +32,35 @@ WRONG = [
 
 @pytest.mark.parametrize(("person", "wanted", "code"), WRONG, ids=lambda value: str(value)[:40])
 def test_what_cannot_be_is_refused_and_creates_nothing(
-    house: House, person: object, wanted: dict[str, object], code: RefusalCode
+    house: House, person: Person, wanted: dict[str, object], code: RefusalCode
 ) -> None:
-    answer = house.desk.submit(person.id, an_ask(**wanted), key="k")  # type: ignore[attr-defined]
+    answer = house.desk.submit(person.id, an_ask(**wanted), key="k")
     assert isinstance(answer, Refused)
     assert answer.code is code
     with house.store.read() as view:
         assert view.requests.find() == ()
         assert view.events.unhandled() == ()
+
+
+@pytest.mark.parametrize(
+    ("person", "wanted"), [row[:2] for row in WRONG if row[0] is not NOA], ids=str
+)
+def test_the_example_of_a_refusal_is_taken(
+    house: House, person: Person, wanted: dict[str, object]
+) -> None:
+    refused = house.desk.submit(person.id, an_ask(**wanted), key="wrong")
+    again = house.desk.submit(person.id, an_ask(**wanted), key="wrong")
+    assert isinstance(refused, Refused)
+    assert refused == again
+    assert refused.instead is not None
+    taken = house.desk.submit(person.id, refused.instead, key="right")
+    assert isinstance(taken, Submitted)
+
+
+def test_without_a_team_no_example_helps(house: House) -> None:
+    refused = house.desk.submit(NOA.id, an_ask(), key="wrong")
+    assert isinstance(refused, Refused)
+    assert refused.instead is None
 
 
 def test_a_refusal_says_what_would_do(house: House) -> None:
@@ -143,7 +164,7 @@ def test_own_requests_the_leads_team_and_admins(
 ) -> None:
     request = house.ask(ADA)
     house.step()
-    answer = house.desk.cancel(person.id, request, key="k")  # type: ignore[attr-defined]
+    answer = house.desk.cancel(person.id, request, key="k")
     house.step()
     assert isinstance(answer, Done if allowed else Refused)
     assert (house.state(request) is S.STOPPING) == allowed

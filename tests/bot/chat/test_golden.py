@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from bot import notices, views
+from bot.asks import Ask
 from bot.chat import grammar
 from bot.chat.actions import FormPlace
 from bot.chat.cards import alerts, lists, requests
@@ -91,8 +92,12 @@ _REFUSED: list[_Row] = [
     (views.RefusalCode.NAME_TOO_LONG, {"most": 60}, (), None),
     (views.RefusalCode.TOO_MANY_WAITING, {"most": 20}, (), None),
 ]
+_INSTEAD = {
+    views.RefusalCode.NEVER_FITS: Ask(gpus=10000, model="h100", duration=8 * 3600.0),
+    views.RefusalCode.LEASE_TOO_LONG: Ask(gpus=16, duration=604800.0, name="llama-sft"),
+}
 _REFUSALS = {
-    code: views.Refused(code=code, args=args, near=near, limit=limit)
+    code: views.Refused(code=code, args=args, near=near, limit=limit, instead=_INSTEAD.get(code))
     for code, args, near, limit in _REFUSED
 }
 _MISTAKES = (

@@ -113,15 +113,19 @@ class Forms(Standing, Mistakes):
         quota = f" of {pool.nominal:,}" if pool.nominal else ""
         borrowed = f" ({pool.borrowed:,} borrowed)" if pool.borrowed else ""
         return say(
-            "• *{pool}* {used:,}{quota} GPUs in use{borrowed} · {running:,} running · "
-            "{pending:,} waiting for {wanted:,} GPUs",
+            "• *{pool}* {used:,}{quota} GPUs in use{borrowed} · {running:,} running · {waiting}",
             pool=pool.pool,
             used=pool.used,
             quota=quota,
             borrowed=borrowed,
             running=pool.running,
-            pending=pool.pending,
-            wanted=pool.pending_gpus,
+            waiting=say(
+                "{pending:,} waiting for {wanted:,} GPUs",
+                pending=pool.pending,
+                wanted=pool.pending_gpus,
+            )
+            if pool.pending
+            else "none waiting",
         )
 
     def share(self, share: TeamShare) -> Markup:

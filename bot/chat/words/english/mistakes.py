@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bot.chat.grammar import Expected, GrammarError, Mistake
+from bot.chat.grammar import Expected, GrammarError, Mistake, spell
 from bot.chat.markup import Markup, escape, escape_line, join, say
 from bot.chat.words.english.units import Figures, Units
 from bot.views import RefusalCode, Refused
@@ -107,7 +107,10 @@ class Mistakes(Units):
             RefusalCode.NAME_TOO_LONG: self._name_too_long,
             RefusalCode.TOO_MANY_WAITING: self._too_many,
         }
-        return sentences[refused.code](refused, Figures(refused.args))
+        why = sentences[refused.code](refused, Figures(refused.args))
+        if refused.instead is None:
+            return why
+        return say("{why} Try: `/gpu {line}`", why=why, line=spell(refused.instead))
 
     def unexpected(self, error_id: str) -> Markup:
         """Something broke on our side."""
