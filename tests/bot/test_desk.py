@@ -160,7 +160,7 @@ def test_one_person_cannot_fill_the_queue(house: House) -> None:
     ("person", "allowed"), [(ADA, True), (LEA, True), (ANA, True), (BEN, False), (NOA, False)]
 )
 def test_own_requests_the_leads_team_and_admins(
-    house: House, person: object, allowed: bool
+    house: House, person: Person, allowed: bool
 ) -> None:
     request = house.ask(ADA)
     house.step()
