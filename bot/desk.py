@@ -23,7 +23,7 @@ from bot.listing import list_queue
 from bot.people import Directory
 from bot.plans import Load, named, near, never_fits, plan, refuse
 from bot.remedies import mend
-from bot.rows import OPEN_FIRST, card_of, explain, story_of
+from bot.rows import OPEN_FIRST, card_of, explain_all, story_of
 from bot.terms import WAITING_AT_MOST
 from bot.views import (
     CardView,
@@ -369,11 +369,10 @@ class Desk:
         now = self._control.clock.now()
         waiting = [request.id for request in requests if request.state is S.WAITING]
 
-        def explain_all(engine: Engine) -> dict[str, Explanation | None]:
-            return {request_id: explain(engine, request_id, now) for request_id in waiting}
-
         try:
-            reasons = self._look(explain_all) if waiting else {}
+            reasons = (
+                self._look(lambda engine: explain_all(engine, waiting, now)) if waiting else {}
+            )
         except NotReady:
             reasons = {}
         return tuple(

@@ -35,8 +35,10 @@ def list_queue(
     shown = waiting[(page - 1) * PAGE : page * PAGE]
     mine = [workload for workload in waiting if workload.owner == person_id][:MINE]
 
+    survey = engine.survey(now)
+
     def row(workload: Workload) -> QueueRow:
-        return queue_row(workload, engine.explain(workload.id, now), now, person_id)
+        return queue_row(workload, survey.explain(workload.id), now, person_id)
 
     used = used_by_queue(engine)
     sections = tuple(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from bot.control.announce import flavor_of, nodes_of
 from bot.terms import Terms
@@ -65,12 +66,14 @@ def model_of(request: Request, terms: Terms) -> str:
     return terms.models[0] if terms.models else ""
 
 
-def explain(engine: Engine, request_id: str, now: Seconds) -> Explanation | None:
-    """Why a request waits; None when the engine does not have it waiting."""
-    try:
-        return engine.explain(WorkloadId(request_id), now)
-    except EngineError:  # storage was read a moment earlier or later
-        return None
+def explain_all(engine: Engine, request_ids: Iterable[str], now: Seconds) -> dict[str, Explanation]:
+    """Why requests wait, by id; those that the engine does not have waiting are left out."""
+    survey = engine.survey(now)
+    found = {}
+    for request_id in request_ids:
+        with suppress(EngineError):  # storage was read a moment earlier or later
+            found[request_id] = survey.explain(WorkloadId(request_id))
+    return found
 
 
 def queue_row(workload: Workload, why: Explanation, now: Seconds, person_id: str) -> QueueRow:

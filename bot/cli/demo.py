@@ -112,10 +112,10 @@ def _run(
     store = open_store(f"sqlite:///{folder / 'gpubot.db'}")
     clock = ScaledClock(last_heartbeat(store) or time.time(), speed)
     server = _start_workspace(folder, port, clock, people)
-    print(f"\n  gpubot demo: open {server.base_url}\n", flush=True)
     bot = _build(folder, store, layout, clock, server, people, jobs)
     bot.start()
     print(
+        f"\n  gpubot demo: open {server.base_url}\n\n"
         f"  The bot is connected; its world runs {speed:g} times as fast as ours.\n"
         f"  State: {folder}   Stop: Ctrl-C (the next run goes on from here)\n",
         flush=True,

@@ -16,9 +16,11 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+bench_app = typer.Typer(help="Measure this machine.", no_args_is_help=True)
 policy_app = typer.Typer(help="The policy file.", no_args_is_help=True)
 app.command("replay")(replay)
 app.add_typer(policy_app, name="policy")
+app.add_typer(bench_app, name="bench")
 
 
 def stop_with(message: str, code: int = 2) -> typer.Exit:
@@ -93,3 +95,14 @@ def policy_check(
         f"ok: {len(layout.teams)} teams, {len(layout.queues)} queues in {len(layout.pools)} pools,"
         f" {len(layout.flavors)} flavors, {len(layout.rules)} routing rules"
     )
+
+
+@bench_app.command("chat")
+def bench_chat(
+    rounds: Annotated[int, typer.Option(help="Slash commands to time.")] = 60,
+) -> None:
+    """Time acknowledgement and answer with 5,000 running and 10,000 waiting requests."""
+    from bot.cli.bench import run_bench_chat  # noqa: PLC0415 - see the module
+
+    if not run_bench_chat(rounds):
+        raise typer.Exit(1)

@@ -106,11 +106,12 @@ class CardSweep:
         with self.store.read() as view:
             waiting = view.requests.from_source(Source.CHAT, [S.WAITING])
         drawn = {}
+        survey = engine.survey(ledger.now)
         for request in waiting:
             workload_id = WorkloadId(request.id)
             if engine.workload(workload_id) is None:
                 continue
-            state = _summary(engine.explain(workload_id, ledger.now))
+            state = _summary(survey.explain(workload_id))
             drawn[request.id] = state
             if self._drawn.get(request.id, state) != state:
                 ledger.redraw(request)
