@@ -53,7 +53,7 @@ class Survey:
         self._state = state
         self._now = now
         self._lines: dict[int, tuple[list[WorkloadId], dict[WorkloadId, int]]] = {}
-        self._shared: dict[Shape, tuple[Verdict, tuple[Holder, ...]]] = {}
+        self._shared: dict[tuple[Shape, ...], tuple[Verdict, tuple[Holder, ...]]] = {}
 
     def explain(self, workload: WorkloadId) -> Explanation:
         """All that can be said of one. Raises EngineError if it does not wait."""
@@ -84,15 +84,15 @@ class Survey:
     def _verdict(
         self, waiting: Waiting, claim: Claim | None, at: int, first: WorkloadId
     ) -> tuple[Verdict, tuple[Holder, ...]]:
-        """What is true of one of a shape is true of all, but for claims, turns and overflow."""
-        shape = waiting.shapes[0][1]
-        alone = claim is not None or len(waiting.shapes) > 1
-        if not alone and shape in self._shared:
-            return self._shared[shape]
+        """What is true of one of a shape is true of all, but for claims and turns."""
+        shapes = tuple(shape for _, shape in waiting.shapes)
+        if claim is None and shapes in self._shared:
+            return self._shared[shapes]
         verdict, running = _verdict(self._state, waiting, claim, at, first)
         found = (verdict, _holders(running, self._now))
-        if not alone and verdict.reason not in (WaitReason.BEHIND, WaitReason.NOT_EVALUATED):
-            self._shared[shape] = found
+        turns = (WaitReason.BEHIND, WaitReason.NOT_EVALUATED)
+        if claim is None and verdict.reason not in turns:
+            self._shared[shapes] = found
         return found
 
 

@@ -51,7 +51,7 @@ RULES = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Target:
     """Somebody who may be or is to be stopped; `ancestor` is the lowest common cohort."""
 
@@ -223,21 +223,29 @@ def _under_nominal(attack: Attack) -> bool:
 
 
 def _take(attack: Attack, candidates: Candidates, *, borrowing: bool) -> tuple[Target, ...]:
-    """Take candidates in order until the preemptor fits, then put back whom it can spare."""
+    """Take candidates in order until the preemptor fits, then put back whom it can spare.
+
+    Once quota suffices, placement is looked at after ever longer stretches: room only grows.
+    """
     book = attack.state.future
     mark = book.checkpoint()
     taken: list[Target] = []
-    enough = 0
+    failed, look_at = -1, 0
     for target in candidates.all:
-        if _valid(attack, target, borrowing=borrowing):
-            book.discharge(target.running.charge)
-            taken.append(target)
-            if not enough and _fits(attack, borrowing=borrowing):
-                enough = len(taken)
-                if attack.placeable():
-                    break
-    if enough and attack.placeable():
-        taken = _shorten(attack, taken, enough)
+        if not _valid(attack, target, borrowing=borrowing):
+            continue
+        book.discharge(target.running.charge)
+        taken.append(target)
+        if failed < 0 and _fits(attack, borrowing=borrowing):
+            failed = len(taken) - 1
+            look_at = len(taken)
+        if failed >= 0 and len(taken) == look_at:
+            if attack.placeable():
+                break
+            look_at += 2 * (len(taken) - failed)
+            failed = len(taken)
+    if failed >= 0 and (len(taken) > failed) and attack.placeable():
+        taken = _shorten(attack, taken, failed + 1)
         taken = _put_back(attack, taken, borrowing=borrowing)
     else:
         taken = []
@@ -245,13 +253,13 @@ def _take(attack: Attack, candidates: Candidates, *, borrowing: bool) -> tuple[T
     return tuple(taken)
 
 
-def _shorten(attack: Attack, taken: list[Target], enough: int) -> list[Target]:
-    """The shortest beginning of `taken` (quota needs `enough`) with which there is a placement.
+def _shorten(attack: Attack, taken: list[Target], least: int) -> list[Target]:
+    """The shortest beginning of `taken`, of `least` or more, with which there is a placement.
 
-    Room only grows with each target, so the place to stop is found by bisection.
+    All of `taken` is gone from the book, and has one.
     """
     book = attack.state.future
-    low, high, at = enough, len(taken), len(taken)
+    low, high, at = least, len(taken), len(taken)
     while low < high:
         middle = (low + high) // 2
         for target in taken[middle:at]:
