@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.rig import Rig
+from tests.fixtures_browser import browser, look_at
+
+__all__ = ["browser", "look_at", "rig"]
 
 
 @pytest.fixture
