@@ -200,11 +200,18 @@ class Bot:
             work.outbox.prune(before)
 
 
-def last_heartbeat(store: Store) -> float | None:
-    """The time of the bot's world when it was last known to live; None for a new store."""
+def last_moment(store: Store) -> float | None:
+    """The latest time of the bot's world that the store knows of; None for a new store.
+
+    A clock that starts from here never runs behind what was already decided.
+    """
     with store.read() as view:
         beat = view.settings.get(HEARTBEAT)
-    return None if beat is None else float(beat.value)
+        changed = view.requests.last_change()
+    known = [] if beat is None else [float(beat.value)]
+    if changed is not None:
+        known.append(changed.timestamp())
+    return max(known, default=None)
 
 
 def in_use(engine: Engine) -> int:

@@ -144,6 +144,10 @@ class Requests:
         self._seen.update((row.id, row) for row in rows)
         return tuple(_record(row) for row in rows)
 
+    def last_change(self) -> dt.datetime | None:
+        """Return the moment of the latest move of any request; None if there is none."""
+        return self._session.exec(select(func.max(RequestRow.changed))).one()
+
     def tally(self) -> dict[RequestState, int]:
         """Return how many requests stand in each state; every state has its number."""
         counted = self._session.exec(

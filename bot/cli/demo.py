@@ -21,15 +21,16 @@ from pathlib import Path
 
 from bot import logs
 from bot.background import Background
+from bot.chat.actions import FORM
 from bot.cli.serve import START_DELAY, STOP_TIME, wait_for_signal
 from bot.clock import ScaledClock
 from bot.clusters.journal import JournalBroken
 from bot.clusters.simulated import SimulatedCluster
-from bot.composition import Bot, CannotStart, build_core, last_heartbeat
+from bot.composition import Bot, CannotStart, build_core, last_moment
 from bot.people import Directory
 from bot.settings import SettingsError, read_settings
 from bot.shipped import read_policy
-from bot.workspace.options import Options, Suggestion
+from bot.workspace.options import Options, Shortcut, Suggestion
 from bot.workspace.people import Directory as Workspace
 from bot.workspace.people import load_people
 from bot.workspace.server import WorkspaceServer
@@ -110,7 +111,7 @@ def _run(
     layout = compile_policy(policy)
     people = load_people()
     store = open_store(f"sqlite:///{folder / 'gpubot.db'}")
-    clock = ScaledClock(last_heartbeat(store) or time.time(), speed)
+    clock = ScaledClock(last_moment(store) or time.time(), speed)
     server = _start_workspace(folder, port, clock, people)
     bot = _build(folder, store, layout, clock, server, people, jobs)
     bot.start()
@@ -165,7 +166,11 @@ def _start_workspace(
     folder: Path, port: int | None, clock: ScaledClock, people: Workspace
 ) -> WorkspaceServer:
     wanted = range(FIRST_PORT, FIRST_PORT + PORTS_TRIED) if port is None else (port,)
-    options = Options(suggestions=SUGGESTIONS, clock=lambda: _time_of(clock))
+    options = Options(
+        suggestions=SUGGESTIONS,
+        shortcuts=(Shortcut(callback_id=FORM, label="Ask for GPUs"),),
+        clock=lambda: _time_of(clock),
+    )
     for number in wanted:
         server = WorkspaceServer(
             port=number,

@@ -79,6 +79,8 @@ class Options:
         "chat:write",
         "commands",
         "files:write",
+        "groups:history",
+        "groups:read",
         "im:history",
         "im:read",
         "im:write",

@@ -182,3 +182,13 @@ def test_many_moves_are_few_statements(store: Store) -> None:
     with store.read() as view:
         assert view.requests.tally()[S.ADMITTED] == 500
         assert len(view.transitions.of(ids[-1])) == 2
+
+
+def test_the_last_change_of_all(store: Store) -> None:
+    with store.read() as view:
+        assert view.requests.last_change() is None
+    ids = _fill(store, 3)
+    with store.write() as work:
+        work.requests.move(ids[1], S.ADMITTED, at=later(7), actor="x", reason="y", attempt=1)
+    with store.read() as view:
+        assert view.requests.last_change() == later(7)
