@@ -170,6 +170,10 @@ class Engine:
         self._settle()
         return figures.figures(self._state)
 
+    def holds(self, workload: WorkloadId) -> bool:
+        """Whether it holds capacity, be it that it was told to stop."""
+        return workload in self._state.running
+
     def workload(self, workload: WorkloadId) -> Workload | None:
         """The workload of that id, running or waiting."""
         state = self._state
@@ -253,7 +257,7 @@ class Engine:
         running = self._running(event.workload)
         self._state.settle_nodes()
         if isinstance(event, Unprotected):
-            running.workload = replace(running.workload, preemptible=True)
+            self._state.unprotect(running)
         elif not running.leaving:
             self._state.tell_to_stop(running, None)
         self._state.release(self._state.realm[running.charge.queue])

@@ -47,6 +47,10 @@ class Outlook:
         """Somebody ends or was told to stop."""
         self._count(running, -1)
 
+    def forget(self) -> None:
+        """Somebody became soft without a change of the books: what followed is void."""
+        self._version = (-1, -1)
+
     def _count(self, running: Running, sign: int) -> None:
         number = running.charge.queue
         if not self._is_soft(running):

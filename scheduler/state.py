@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scheduler.book import Book, Charge
 from scheduler.fairshare import UsageLedger
@@ -159,6 +159,15 @@ class State:
         running.leaving, running.preemptor = True, preemptor
         self.leaving[running.workload.id] = running
         self._unrank(running)
+
+    def unprotect(self, running: Running) -> None:
+        """Somebody counts as preemptible from now on, also for what could come free."""
+        if not running.leaving:
+            self.outlook.remove(running)
+        running.workload = replace(running.workload, preemptible=True)
+        if not running.leaving:
+            self.outlook.add(running)
+            self.outlook.forget()
 
     def end(self, running: Running) -> None:
         """Somebody's pods are all gone."""
