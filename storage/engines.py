@@ -60,7 +60,12 @@ def open_engines(url: URL) -> Engines:
     """Build both engines; StoreMisconfigured if SQLite refuses a mode that we rely on."""
     if url.drivername != "sqlite":
         return _open_postgres(url)
-    Path(url.database or "").parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(url.database or "").parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"the folder {folder} of the database cannot be made: {error.strerror}"
+        raise StoreMisconfigured(msg) from error
     engines = Engines(
         url,
         _open_sqlite(url, begin="BEGIN IMMEDIATE", query_only=False),
