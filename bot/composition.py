@@ -132,9 +132,13 @@ class Bot:
             raise CannotStart(f"{error}; run `gpubot doctor`") from error
 
     def stop(self) -> None:
-        """Hear nobody any more, finish what is under way, and close."""
-        self.socket.stop()
+        """Finish what is under way, hear nobody any more, and close.
+
+        The socket goes last but for the store: our own posts come back as events, and would
+        be cut off in the middle. What people still ask meanwhile is stored for the next start.
+        """
         self.ticker.stop()
+        self.socket.stop()
         self.announcer.stop(moment(self._core.control.wall.now()))
         self._beat()
         self._core.store.close()

@@ -47,6 +47,7 @@ class Socket:
 
     def start(self) -> None:
         """Connect and return; events arrive in the client's own threads. Raises SocketError."""
+        self._log.setLevel(logging.NOTSET)
         try:
             self._handler.client.connect()
         except (SlackApiError, SlackClientError, OSError) as error:

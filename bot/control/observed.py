@@ -68,11 +68,11 @@ def _leave(
     request: Request,
     how: type[events.Evicted] | type[events.Finished],
 ) -> None:
-    """Tell the engine, which may not have been able to take the request in at all."""
+    """Tell the engine, unless it knows already or could not take the request in at all."""
     workload_id = WorkloadId(request.id)
-    if engine.workload(workload_id) is not None:
+    if engine.holds(workload_id):
         engine.apply(how(workload=workload_id, at=ledger.now))
-    elif how is events.Evicted:
+    elif how is events.Evicted and engine.workload(workload_id) is None:
         engine.apply(events.Submitted(workload=request.workload))
 
 

@@ -211,3 +211,10 @@ def test_an_unreachable_cluster_refuses_everything_and_goes_on(rig: Rig) -> None
     rig.cut_off(unreachable=False)
     assert ends(rig) == [("R-1", "d1", EndKind.FINISHED)]
     assert holding(rig) == []
+
+
+def test_several_actions_at_once_are_as_one_by_one(rig: Rig) -> None:
+    first, second = start("R-1", "R-1/1", ("n1", 1)), start("R-2", "R-2/1", ("n2", 1))
+    rig.cluster.apply_all([first, second, first], rig.now)
+    running = {observed.decision for observed in rig.cluster.observe(rig.now).workloads}
+    assert running == {"R-1/1", "R-2/1"}

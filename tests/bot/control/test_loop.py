@@ -140,6 +140,25 @@ def test_the_same_news_twice_changes_nothing(house: House) -> None:
     assert (house.story(request), len(house.said())) == before
 
 
+def test_a_target_that_is_gone_twice_is_requeued_once(house: House) -> None:
+    target = house.ask(BEN, nodes=NODES, preemptible=True)
+    house.step()
+    house.ask(ADA, nodes=4)
+    house.step()
+    gone = Gone(
+        workload=WorkloadId(target),
+        decision=house.request(target).decision,
+        kind=EndKind.STOPPED,
+        at=house.clock.now(),
+    )
+    house.step(STOP_TIME)
+    house.cluster._events += [gone, gone]
+    house.step()
+    assert [line.after for line in house.story(target)].count(S.WAITING) == 2
+    assert len(house.said("requeued")) == 1
+    assert house.control.health().failures == 0
+
+
 def test_news_of_an_earlier_grant_does_not_end_the_present_one(house: House) -> None:
     request = house.ask(BEN, nodes=NODES, preemptible=True)
     house.step()

@@ -1,0 +1,90 @@
+"""`gpubot doctor` and what comes with the bot: each failure says what to do about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from bot.chat.actions import FORM
+from bot.cli.doctor import Finding, examine, wanted_scopes
+from bot.cli.main import app
+from bot.shipped import MANIFEST, read_policy, shipped
+from bot.workspace.server import WorkspaceServer
+from tests.fixtures_workspace import open_workspace, workspace
+
+__all__ = ["open_workspace", "workspace"]  # fixtures
+
+
+@pytest.fixture
+def _well(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, workspace: WorkspaceServer) -> None:
+    people = tmp_path / "people.yaml"
+    people.write_text("U0ADA: {name: Ada, teams: [nlp]}")
+    for name, value in {
+        "GPUBOT_SLACK_API_URL": workspace.api_url,
+        "SLACK_BOT_TOKEN": workspace.options.bot_token,
+        "SLACK_APP_TOKEN": workspace.options.app_token,
+        "GPUBOT_DATABASE_URL": f"sqlite:///{tmp_path / 'gpubot.db'}",
+        "GPUBOT_PEOPLE": str(people),
+    }.items():
+        monkeypatch.setenv(name, value)
+
+
+def _failed() -> list[Finding]:
+    return [finding for finding in examine() if not finding.well]
+
+
+@pytest.mark.usefixtures("_well")
+def test_a_sound_installation_has_no_complaint() -> None:
+    assert _failed() == []
+    assert CliRunner().invoke(app, ["doctor"]).exit_code == 0
+
+
+@pytest.mark.usefixtures("_well")
+@pytest.mark.parametrize(
+    ("variable", "value", "what"),
+    [
+        ("SLACK_BOT_TOKEN", "xoxb-wrong", "bot token"),
+        ("SLACK_APP_TOKEN", "xapp-wrong", "app token"),
+        ("GPUBOT_SLACK_API_URL", "http://127.0.0.1:9/api/", "bot token"),
+        ("GPUBOT_DATABASE_URL", "sqlite:////proc/no/x.db", "database"),
+        ("GPUBOT_CLUSTER", "abacus", "settings"),
+    ],
+)
+def test_each_failure_is_named_with_a_cure(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, what: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    (found,) = _failed()
+    assert found.what == what
+    assert found.cure
+    result = CliRunner().invoke(app, ["doctor"])
+    assert result.exit_code == 1
+    assert "wrong" not in result.output.replace("wrong with", "")
+
+
+@pytest.mark.usefixtures("_well")
+def test_a_broken_policy_is_told_in_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("version: 1\nteams: {nlp: {gpus: many}}\n")
+    monkeypatch.setenv("GPUBOT_POLICY", str(policy))
+    assert [finding.what for finding in _failed()] == ["policy"]
+    result = CliRunner().invoke(app, ["policy", "check", str(policy)])
+    assert result.exit_code == 1
+    assert f"{policy}:" in result.output
+    assert "Traceback" not in result.output
+
+
+def test_the_default_policy_is_sound() -> None:
+    assert read_policy().version == 1
+    assert CliRunner().invoke(app, ["policy", "check"]).exit_code == 0
+
+
+def test_the_manifest_asks_for_what_the_app_uses() -> None:
+    manifest = yaml.safe_load(shipped(MANIFEST).read_text())
+    assert manifest["settings"]["socket_mode_enabled"] is True
+    assert [c["command"] for c in manifest["features"]["slash_commands"]] == ["/gpu"]
+    assert [s["callback_id"] for s in manifest["features"]["shortcuts"]] == [FORM]
+    assert {"commands", "chat:write", "app_mentions:read"} <= wanted_scopes()
