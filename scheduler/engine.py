@@ -6,7 +6,7 @@ reads. The same events in the same order give the same decisions.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Hashable
 from dataclasses import replace
 from typing import assert_never
 
@@ -42,7 +42,7 @@ from scheduler.model import (
     Workload,
     WorkloadId,
 )
-from scheduler.state import Claim, EngineError, Running, State, running_of
+from scheduler.state import Claim, EngineError, Running, State, Word, running_of
 
 PASSES_AT_MOST = 1_000_000
 """A brake: a cycle that does not come to rest is a bug and must not hang the bot."""
@@ -103,14 +103,34 @@ class Engine:
         raise EngineError(f"the cycle at {now} does not come to rest")
 
     def step(self, now: Seconds) -> Decisions:
-        """One pass only, for playing cases cycle by cycle."""
+        """One pass over all queues, for playing cases cycle by cycle."""
         self._settle()
+        self._state.dirty.update(self._state.realm)
         admissions = passes.start_claims(self._state, now)
         outcomes = passes.run_pass(self._state, now)
         return Decisions(
             admissions=tuple(admissions + outcomes.admissions),
             preemptions=tuple(outcomes.preemptions),
         )
+
+    def unrest(self) -> Hashable | None:
+        """What tells one moment before a pass from another; None while nobody is to be tried.
+
+        Two equal values with nothing started or stopped in between mean that further passes
+        change nothing.
+        """
+        self._settle()
+        return self._state.unrest()
+
+    def last_word(self, workload: WorkloadId) -> str:
+        """What the last evaluation of a waiting workload came to, in one of a few words.
+
+        Raises EngineError if it does not wait.
+        """
+        waiting = self._state.waiting.get(workload)
+        if waiting is None:
+            raise EngineError(f"{workload} does not wait")
+        return waiting.word
 
     # -- reading ---------------------------------------------------------------------
 
@@ -251,6 +271,7 @@ class Engine:
     def _evict(self, event: Evicted) -> None:
         workload = self._end(event.workload, event.at).workload
         self._state.wait(_later(workload, event.at) if event.own_failure else workload)
+        self._state.waiting[workload.id].word = Word.PREEMPTED
 
     def _loosen(self, event: Leaving | Unprotected) -> None:
         """Somebody who runs will go by himself, or may from now on be made to go."""

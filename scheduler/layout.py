@@ -206,6 +206,32 @@ class Team:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LocalQueue:
+    """A door to a queue inside a namespace, as Kueue has it.
+
+    Work that comes through it is charged to `team`. A larger `weight` makes the same use
+    count less; 0 comes last.
+    """
+
+    name: str
+    namespace: str
+    queue: QueueName
+    weight: float = 1.0
+
+    @property
+    def team(self) -> TeamName:
+        """Who is charged."""
+        return TeamName(f"{self.namespace}/{self.name}")
+
+
+class FairStrategy(enum.StrEnum):
+    """When fair sharing may stop a workload of another queue, by the two queues' shares."""
+
+    FINAL = "LessThanOrEqualToFinalShare"
+    INITIAL = "LessThanInitialShare"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UsageRules:
     """How chip-hours are remembered: half-life, sampling interval, weight per resource.
 
@@ -259,12 +285,14 @@ class Options:
     claims: freed capacity is held for the preemptor, and nothing starts that fits only
     once targets have left. ignore_uncovered: a resource that a queue has no quota for is
     not counted, instead of making the workload impossible. tight: among nodes that hold
-    equally many pods, the one with the least free capacity comes first.
+    equally many pods, the one with the least free capacity comes first. wake_neighbours:
+    freed capacity also wakes queues of other cohort trees that share the nodes.
     """
 
     claims: bool = True
     ignore_uncovered: bool = True
     tight: bool = True
+    wake_neighbours: bool = True
 
 
 _Named = TypeVar("_Named", Flavor, Queue, Pool)
@@ -272,7 +300,10 @@ _Named = TypeVar("_Named", Flavor, Queue, Pool)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Everything the engine is configured with. Tuples are in the policy's own order."""
+    """Everything the engine is configured with. Tuples are in the policy's own order.
+
+    `fair_sharing` turns preemption by share on and lists its strategies; None is off.
+    """
 
     flavors: tuple[Flavor, ...]
     queues: tuple[Queue, ...]
@@ -283,6 +314,8 @@ class Layout:
     priorities: Mapping[Priority, int] = field(default_factory=dict)
     target_waits: Mapping[Priority, Seconds] = field(default_factory=dict)
     usage: UsageRules | None = None
+    fair_sharing: tuple[FairStrategy, ...] | None = None
+    local_queues: tuple[LocalQueue, ...] = ()
     node_groups: tuple[NodeGroup, ...] = ()
     options: Options = Options()
 

@@ -76,23 +76,62 @@ class TopologyMode(enum.StrEnum):
     UNCONSTRAINED = "unconstrained"
 
 
+class Operator(enum.StrEnum):
+    """How a node's label is compared; the values are Kubernetes' own."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+    GREATER = "Gt"
+    LESS = "Lt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """One demand on a node label."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """Groups of `size` pods that must each share a domain of `level`."""
+
+    level: str
+    size: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopologyRequest:
-    """Where the pods of a set must lie; `level` is a node label, None for unconstrained."""
+    """Where the pods of a set must lie; `level` is a node label, None for unconstrained.
+
+    `slices` are layers of groups that must stay together, the outermost first. Pod sets that
+    name the same `group` are placed together and share their flavors.
+    """
 
     mode: TopologyMode = TopologyMode.UNCONSTRAINED
     level: str | None = None
+    slices: tuple[Slice, ...] = ()
+    group: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSet:
-    """Pods of one shape. `requests` is per pod; `min_count` allows a smaller start."""
+    """Pods of one shape. `requests` is per pod; `min_count` allows a smaller start.
+
+    `affinity` holds alternatives, each a list of demands on node labels that must all be met;
+    without alternatives nothing is demanded.
+    """
 
     name: str = "main"
     count: int
     requests: Mapping[ResourceName, int]
     min_count: int | None = None
     node_selector: Mapping[str, str] = field(default_factory=dict)
+    affinity: tuple[tuple[Requirement, ...], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     topology: TopologyRequest | None = None
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scheduler.book import Book, Charge
-from scheduler.flavors import Assignment, Desk, Menu, Mode, assign
+from scheduler.flavors import Assignment, Desk, Menu, Mode, Tried, assign
+from scheduler.layout import Reclaim
 from scheduler.model import (
     FlavorName,
     NodeName,
@@ -20,7 +21,7 @@ from scheduler.model import (
     WaitReason,
 )
 from scheduler.pending import Shape
-from scheduler.preemption import Attack, Target, Variant, find_targets
+from scheduler.preemption import Attack, Target, find_targets
 from scheduler.quota import Amounts
 from scheduler.state import State, Waiting
 from scheduler.topology import Place, Space, place
@@ -38,46 +39,116 @@ class Outcome(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class Nomination:
-    """One head's prospects, valid while the future book is at `version`."""
+    """One head's prospects, valid while the future book is at `version`.
+
+    `pod_sets` are those of the workload, with the counts that it would start with; `tried` is
+    where the search for flavors stopped.
+    """
 
     waiting: Waiting
     queue: int
     shape: Shape
     outcome: Outcome
     reason: WaitReason
+    pod_sets: tuple[PodSet, ...]
     level: int = 0
     charge: Charge | None = None
     assignments: tuple[PodSetAssignment, ...] = ()
     targets: tuple[Target, ...] = ()
+    flavors: tuple[dict[ResourceName, FlavorName], ...] = ()
+    tried: Tried = ()
     version: int = 0
+
+    @property
+    def useful(self) -> bool:
+        """Whether something comes of it now or once targets have left."""
+        return self.outcome in (Outcome.FIT, Outcome.LATER, Outcome.PREEMPT)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the search for flavors stopped early and has flavors left to try."""
+        return any(start for starts in self.tried for start in starts)
 
 
 Places = tuple[tuple[tuple[NodeName, int], ...], ...]
 
 
-def nominate(state: State, number: int, waiting: Waiting, shape: Shape) -> Nomination:
-    """Work out what a workload could get in one of its queues."""
-    workload = waiting.workload
-    choices = state.menu(number, shape.key, workload)
-    result = Nomination(waiting, number, shape, Outcome.NO_FIT, WaitReason.QUOTA)
+def nominate(
+    state: State,
+    number: int,
+    waiting: Waiting,
+    shape: Shape,
+    *,
+    again: Nomination | None = None,
+) -> Nomination:
+    """Work out what a workload could get in one of its queues: whole, or else reduced.
+
+    With `again`, only the flavors of that nomination are looked at. The largest count is
+    searched for by bisection over the steps between all pods and the least, shared out over
+    the pod sets in proportion (Kueue's pod set reducer).
+    """
+    pod_sets = waiting.workload.pod_sets
+    full = _attempt(state, number, waiting, shape, pod_sets, again)
+    spare = [p.count - p.min_count if p.min_count is not None else 0 for p in pod_sets]
+    total = sum(spare)
+    if full.useful or not total:
+        return full
+    best: Nomination | None = None
+    low, high = 1, total + 1
+    while low < high:
+        step = (low + high) // 2
+        reduced = tuple(
+            pods if not less else replace(pods, count=pods.count - less * step // total)
+            for pods, less in zip(pod_sets, spare, strict=True)
+        )
+        attempt = _attempt(state, number, waiting, shape, reduced, again)
+        if attempt.useful:
+            best, high = attempt, step
+        else:
+            low = step + 1
+    return best or full
+
+
+def _attempt(
+    state: State,
+    number: int,
+    waiting: Waiting,
+    shape: Shape,
+    pod_sets: tuple[PodSet, ...],
+    again: Nomination | None,
+) -> Nomination:
+    """What a workload could get with these counts."""
+    counts = tuple(pods.count for pods in pod_sets)
+    choices = state.menu(number, shape.key, waiting.workload, counts)
+    if again is not None:
+        choices = choices.narrowed(again.flavors)
+    result = Nomination(waiting, number, shape, Outcome.NO_FIT, WaitReason.QUOTA, pod_sets)
     result.version = state.future.version
     if choices.impossible:
-        result.reason = WaitReason.NO_FLAVOR
+        plain = not state.layout.options.ignore_uncovered
+        uncovered = plain and choices.uncovered is not None
+        result.reason = WaitReason.MISCONFIGURED if uncovered else WaitReason.NO_FLAVOR
         return result
-    found = _choose(state, number, waiting, choices)
+    start = state.scan_start(number, waiting) if again is None else None
+    found = _choose(state, number, waiting, choices, start)
     result.level = found.level
+    result.flavors = tuple(found.flavors)
+    result.tried = tuple(found.tried)
+    result.reason = found.reason
     if found.mode is Mode.NO_FIT:
         return result
     if found.mode is Mode.FIT and _fit(state, result, found):
         return result
     if found.mode is Mode.FIT:
         result.reason = WaitReason.TOPOLOGY
-        found.short = set(found.amounts)
-    _attack(state, result, found)
+    if _placeable(state, result, found):
+        _attack(state, result, found)
     return result
 
 
-def _choose(state: State, number: int, waiting: Waiting, choices: Menu) -> Assignment:
+def _choose(
+    state: State, number: int, waiting: Waiting, choices: Menu, start: Tried | None
+) -> Assignment:
     """The flavors, by quota alone, in the view of the future."""
 
     def oracle(column: int, amount: int) -> tuple[Mode, int]:
@@ -99,30 +170,51 @@ def _choose(state: State, number: int, waiting: Waiting, choices: Menu) -> Assig
         book.rollback(mark)
         if not targets:
             return Mode.NO_CANDIDATES, level
-        own = any(target.variant is Variant.OWN_QUEUE for target in targets)
+        own = any(target.running.charge.queue == number for target in targets)
         return (Mode.PREEMPT if own else Mode.RECLAIM), level
 
-    desk = Desk(state.tree, state.future.usage, number, state.layout.queues[number], oracle)
-    return assign(desk, choices)
+    queue = state.layout.queues[number]
+    may_borrow = queue.borrow_within is not None or (
+        state.layout.fair_sharing is not None and queue.reclaim is not Reclaim.NEVER
+    )
+    desk = Desk(state.tree, state.future.usage, number, queue, oracle, may_borrow)
+    return assign(desk, choices, start)
 
 
 def _fit(state: State, result: Nomination, found: Assignment) -> bool:
     """Fill in a fit, or that it fits later; False if there is no placement in the future."""
     books = state.books
-    places = find_places(state, result.waiting, found.flavors, books)
+    places = find_places(state, result.pod_sets, found.flavors, books)
     if places is not None:
         result.charge = charge_for(state, result, found, places)
-        result.assignments = assignments_for(result.waiting, found, places)
+        result.assignments = assignments_for(result.pod_sets, found, places)
         tree = state.tree
         if all(tree.fits(b.usage, result.queue, result.charge.amounts) for b in books[1:]):
             result.outcome = Outcome.FIT
         else:
             result.outcome, result.reason = Outcome.LATER, WaitReason.QUOTA
         return True
-    if len(books) > 1 and find_places(state, result.waiting, found.flavors, books[:1]) is not None:
+    if len(books) > 1 and find_places(state, result.pod_sets, found.flavors, books[:1]) is not None:
         result.outcome, result.reason = Outcome.LATER, WaitReason.TOPOLOGY
         return True
     return False
+
+
+def _placeable(state: State, result: Nomination, found: Assignment) -> bool:
+    """Whether the gang has a placement on nodes without other work.
+
+    If so, everything that is placed may have to be preempted for, because free capacity may
+    be in pieces. What it would get there is noted as its charge.
+    """
+    empty = solve(state, result.pod_sets, found.flavors, [Space(state.nodes)])
+    if empty is None:
+        result.reason = WaitReason.TOPOLOGY
+        return False
+    result.charge = charge_for(state, result, found, empty)
+    for pods, flavors, columns in zip(result.pod_sets, found.flavors, found.per_set, strict=True):
+        if placed_by(state, pods, flavors) is not None:
+            found.short.update(columns)
+    return True
 
 
 def _attack(state: State, result: Nomination, found: Assignment) -> None:
@@ -135,63 +227,52 @@ def _attack(state: State, result: Nomination, found: Assignment) -> None:
         queue=result.queue,
         amounts=amounts,
         short=frozenset(found.short),
-        placeable=lambda: find_places(state, result.waiting, found.flavors, (book,)) is not None,
+        placeable=lambda: find_places(state, result.pod_sets, found.flavors, (book,)) is not None,
     )
     if _hopeful(state, result, found, amounts):
         result.targets = find_targets(attack)
     if not result.targets:
-        if placeable_when_empty(state, result.waiting, found.flavors):
-            result.outcome = Outcome.NO_TARGETS
-            result.charge = Charge(result.queue, amounts, ())
-        else:
-            result.reason = WaitReason.TOPOLOGY
+        result.outcome = Outcome.NO_TARGETS
         return
     mark = book.checkpoint()
     for target in result.targets:
         book.discharge(target.running.charge)
-    places = find_places(state, result.waiting, found.flavors, (book,))
+    places = find_places(state, result.pod_sets, found.flavors, (book,))
     book.rollback(mark)
     if places is None:
         raise AssertionError("targets were found for a gang that has no placement")
     result.outcome = Outcome.PREEMPT
     result.charge = charge_for(state, result, found, places)
-    result.assignments = assignments_for(result.waiting, found, places)
+    result.assignments = assignments_for(result.pod_sets, found, places)
 
 
 def _hopeful(state: State, result: Nomination, found: Assignment, amounts: Amounts) -> bool:
     """Whether stopping somebody could help at all, by the cheap bound."""
-    workload = result.waiting.workload
-    return state.outlook.may_have(result.queue, workload.priority, amounts) and all(
-        state.outlook.may_lie(result.queue, workload.priority, pods, state.flavors[flavor])
-        for pods, chosen in zip(workload.pod_sets, found.flavors, strict=True)
+    priority = result.waiting.workload.priority
+    return state.outlook.may_have(result.queue, priority, amounts) and all(
+        state.outlook.may_lie(result.queue, priority, pods, state.flavors[flavor])
+        for pods, chosen in zip(result.pod_sets, found.flavors, strict=True)
         if (flavor := placed_by(state, pods, chosen)) is not None
     )
 
 
 def find_places(
     state: State,
-    waiting: Waiting,
+    pod_sets: Sequence[PodSet],
     flavors: Sequence[dict[ResourceName, FlavorName]],
     books: Sequence[Book],
 ) -> Places | None:
     """Named nodes for every pod set, each seeing those before it, or None."""
-    return _solve(state, waiting, flavors, [book.space for book in books])
+    return solve(state, pod_sets, flavors, [book.space for book in books])
 
 
-def placeable_when_empty(
-    state: State, waiting: Waiting, flavors: Sequence[dict[ResourceName, FlavorName]]
-) -> bool:
-    """Whether the gang would have a placement if nobody else were there."""
-    return _solve(state, waiting, flavors, [Space(state.nodes)]) is not None
-
-
-def _solve(
+def solve(
     state: State,
-    waiting: Waiting,
+    pod_sets: Sequence[PodSet],
     flavors: Sequence[dict[ResourceName, FlavorName]],
     spaces: Sequence[Space],
 ) -> Places | None:
-    pod_sets = waiting.workload.pod_sets
+    """Places in which there is room in every one of `spaces`."""
     taken: list[tuple[Place, ...]] = []
     found: list[tuple[tuple[NodeName, int], ...]] = []
     for pods, chosen in zip(pod_sets, flavors, strict=True):
@@ -226,25 +307,27 @@ def placed_by(
 
 def charge_for(state: State, result: Nomination, found: Assignment, places: Places) -> Charge:
     """What the grant will take."""
-    pod_sets = result.waiting.workload.pod_sets
     return Charge(
         result.queue,
         tuple(sorted(found.amounts.items())),
         tuple(
             Place(nodes, state.nodes.shape(pods))
-            for pods, nodes in zip(pod_sets, places, strict=True)
+            for pods, nodes in zip(result.pod_sets, places, strict=True)
             if nodes
         ),
     )
 
 
 def assignments_for(
-    waiting: Waiting, found: Assignment, places: Places
+    pod_sets: Sequence[PodSet], found: Assignment, places: Places
 ) -> tuple[PodSetAssignment, ...]:
     """The grant in the words of the model."""
     return tuple(
-        PodSetAssignment(name=pods.name, count=pods.count, flavors=flavors, nodes=nodes)
-        for pods, flavors, nodes in zip(
-            waiting.workload.pod_sets, found.flavors, places, strict=True
+        PodSetAssignment(
+            name=pods.name,
+            count=pods.count,
+            flavors={name: flavors[name] for name in pods.requests if name in flavors},
+            nodes=nodes,
         )
+        for pods, flavors, nodes in zip(pod_sets, found.flavors, places, strict=True)
     )

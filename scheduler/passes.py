@@ -11,17 +11,16 @@ head took the room. Order of the heads:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from scheduler.book import Charge
 from scheduler.layout import Reclaim
-from scheduler.model import Admission, Preemption, Seconds, TeamName, WorkloadId
+from scheduler.model import Admission, Preemption, Seconds, TeamName, WaitReason, WorkloadId
 from scheduler.nomination import Nomination, Outcome, nominate
-from scheduler.pending import Shape, order_key
+from scheduler.pending import order_key
 from scheduler.preemption import RULES, Target, Variant
 from scheduler.quota import UNLIMITED
-from scheduler.state import Claim, State, running_of
+from scheduler.state import Claim, Scan, State, Word, running_of
 
 
 @dataclass(slots=True)
@@ -39,12 +38,11 @@ def run_pass(state: State, now: Seconds) -> Outcomes:
     """Decide on the head of every queue in the realms that have news."""
     outcomes = Outcomes()
     nominations = []
+    state.turn += 1
     for realm in sorted(state.dirty):
         for number in state.realm_queues[realm]:
             queue = state.queues[number]
-            if queue.woken:
-                queue.unpark(_worth(state, number))
-                state.stale_heads(number)
+            state.wake(number)
             head = queue.head(state.ledger.score)
             if head is not None:
                 waiting = state.waiting[head[0][2]]
@@ -59,13 +57,6 @@ def run_pass(state: State, now: Seconds) -> Outcomes:
     state.join()
     state.dirty &= outcomes.moved
     return outcomes
-
-
-def _worth(state: State, number: int) -> Callable[[Shape], bool]:
-    """Which parked shapes to try again: all, where Kueue is to be matched step by step."""
-    if not state.layout.options.claims:
-        return lambda _: True
-    return lambda shape: state.outlook.worth_trying(number, shape)
 
 
 def start_claims(state: State, now: Seconds) -> list[Admission]:
@@ -103,31 +94,97 @@ def _account(state: State, team: TeamName, charge: Charge, now: Seconds) -> None
 
 
 def _decide(state: State, nomination: Nomination, outcomes: Outcomes, now: Seconds) -> None:
-    if nomination.outcome in (Outcome.FIT, Outcome.PREEMPT) and _stale(state, nomination):
-        before = nomination.outcome
-        nomination = nominate(state, nomination.queue, nomination.waiting, nomination.shape)
-        if before is Outcome.FIT and nomination.outcome is not Outcome.FIT:
-            return  # skipped: an earlier head took the room; its next turn comes in the next pass
     match nomination.outcome:
-        case Outcome.FIT:
-            _admit(state, nomination, outcomes, now)
-        case Outcome.PREEMPT:
-            _preempt(state, nomination, outcomes, now)
+        case Outcome.NO_FIT | Outcome.LATER:
+            _requeue(state, nomination, outcomes, _WORDS[nomination.reason])
         case Outcome.NO_TARGETS:
             _reserve(state, nomination, outcomes)
-            _park(state, nomination, outcomes)
-        case Outcome.LATER | Outcome.NO_FIT:
-            _park(state, nomination, outcomes)
+            _requeue(state, nomination, outcomes, _WORDS[nomination.reason])
+        case Outcome.FIT | Outcome.PREEMPT:
+            _take(state, nomination, outcomes, now)
 
 
-def _stale(state: State, nomination: Nomination) -> bool:
-    """Whether the books have changed since the nomination in a way that matters to it."""
-    if nomination.version == state.future.version:
-        return False
-    charge = nomination.charge
-    if nomination.outcome is Outcome.FIT and charge is not None:
-        return not all(book.fits(charge) for book in state.books)
-    return True
+_WORDS = {
+    WaitReason.EXCEEDS_LIMIT: Word.EXCEEDS,
+    WaitReason.NO_FLAVOR: Word.FLAVOR,
+    WaitReason.MISCONFIGURED: Word.OTHER,
+    WaitReason.TOPOLOGY: Word.TOPOLOGY,
+    WaitReason.QUOTA: Word.QUOTA,
+}
+
+
+def _overlaps(nomination: Nomination) -> bool:
+    """Whether some of its targets have been claimed by an earlier head."""
+    return any(target.running.leaving for target in nomination.targets)
+
+
+def _take(state: State, nomination: Nomination, outcomes: Outcomes, now: Seconds) -> None:
+    """Admit or preempt, if nothing has come in between since the nomination."""
+    waits = False
+    if _overlaps(nomination):
+        nomination = nominate(
+            state, nomination.queue, nomination.waiting, nomination.shape, again=nomination
+        )
+        waits = nomination.outcome is Outcome.FIT
+    if not nomination.useful or nomination.charge is None or not _still_fits(state, nomination):
+        _skip(state, nomination, outcomes)
+    elif waits:
+        _wait(state, nomination, outcomes)
+    elif nomination.outcome is Outcome.FIT:
+        _admit(state, nomination, outcomes, now)
+    else:
+        _preempt(state, nomination, outcomes, now)
+
+
+def _still_fits(state: State, nomination: Nomination) -> bool:
+    """Whether quota and places are free, with the targets of this and earlier heads gone."""
+    if nomination.charge is None or nomination.version == state.future.version:
+        return True
+    book = state.future
+    mark = book.checkpoint()
+    for target in nomination.targets:
+        book.discharge(target.running.charge)
+    fits = book.fits(nomination.charge)
+    book.rollback(mark)
+    return fits and (nomination.outcome is Outcome.PREEMPT or state.present.fits(nomination.charge))
+
+
+def _skip(state: State, nomination: Nomination, outcomes: Outcomes) -> None:
+    """An earlier head took the room; its next turn comes in the next pass."""
+    _note(state, nomination, Word.SKIPPED)
+    outcomes.moved.add(state.realm[nomination.queue])
+
+
+def _wait(state: State, nomination: Nomination, outcomes: Outcomes) -> None:
+    """It fits once the targets of earlier heads are gone; until then it holds its room."""
+    assert nomination.charge is not None  # noqa: S101 - a fit always has one
+    state.fork()
+    state.future.charge(nomination.charge)
+    outcomes.reserved.append(nomination.charge)
+    nomination.waiting.scan = None
+    nomination.waiting.word = Word.PREEMPTING
+    state.queues[nomination.queue].stick(nomination.waiting.workload.id)
+    outcomes.moved.add(state.realm[nomination.queue])
+
+
+def _note(state: State, nomination: Nomination, word: Word) -> None:
+    """Remember what came of it, and where the search for flavors goes on."""
+    nomination.waiting.word = word
+    nomination.waiting.scan = Scan(
+        start=nomination.tried,
+        queue=nomination.queue,
+        turn=state.turn,
+        releases=state.releases[nomination.queue],
+    )
+
+
+def _requeue(state: State, nomination: Nomination, outcomes: Outcomes, word: Word) -> None:
+    """Back into the queue: tried again if flavors are left, else parked with its like."""
+    _note(state, nomination, word)
+    if nomination.unfinished:
+        outcomes.moved.add(state.realm[nomination.queue])
+    else:
+        _park(state, nomination, outcomes)
 
 
 def _admit(state: State, nomination: Nomination, outcomes: Outcomes, now: Seconds) -> None:
@@ -161,6 +218,9 @@ def _preempt(state: State, nomination: Nomination, outcomes: Outcomes, now: Seco
         )
     else:
         outcomes.reserved.append(nomination.charge)
+        nomination.waiting.scan = None
+        nomination.waiting.word = Word.PREEMPTING
+        state.queues[nomination.queue].stick(workload.id)
     outcomes.started.add(workload.id)
     outcomes.moved.add(state.realm[nomination.queue])
 
@@ -199,7 +259,7 @@ def _reserve(state: State, nomination: Nomination, outcomes: Outcomes) -> None:
             kept = min(amount, tree.nominal[cell] + tree.borrowing[cell] - usage[cell])
         amounts.append((column, max(0, kept)))
     state.fork()
-    charge = Charge(nomination.queue, tuple(amounts), ())
+    charge = Charge(nomination.queue, tuple(amounts), nomination.charge.places)
     state.future.charge(charge)
     outcomes.reserved.append(charge)
 

@@ -2,9 +2,10 @@
 
 Order inside a queue:
 1. where the queue is ordered by usage: the team's usage, lower first;
-2. priority, higher first;
-3. creation time, older first;
-4. the workload id.
+2. in a best-effort queue, the workload that waits for its targets to leave;
+3. priority, higher first;
+4. creation time, older first;
+5. the workload id.
 
 What waits is kept by *shape* (equal priority, pods and requests): when one workload of a shape
 finds no room, none behind it of the same shape would, so the whole shape is parked, and
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from scheduler.flavors import Menu
 from scheduler.layout import Order, Queue, Strategy
@@ -46,6 +48,7 @@ def shape_of(workload: Workload) -> PodsKey:
                 pods.min_count,
                 tuple(sorted(pods.requests.items())),
                 tuple(sorted(pods.node_selector.items())),
+                pods.affinity,
                 pods.tolerations,
                 pods.topology,
             )
@@ -55,7 +58,10 @@ def shape_of(workload: Workload) -> PodsKey:
 
 
 class Shape:
-    """Workloads of one shape in one queue. `home` is the shape they have in their home queue."""
+    """Workloads of one shape in one queue. `home` is the shape they have in their home queue.
+
+    `menu` and `pod_sets` are those of the least that the workloads would start with.
+    """
 
     __slots__ = ("count", "flavors", "home", "key", "menu", "parked", "pod_sets", "priority")
 
@@ -64,7 +70,10 @@ class Shape:
         self.home = home
         self.menu = menu
         self.flavors = menu.flavors
-        self.pod_sets = workload.pod_sets
+        self.pod_sets = tuple(
+            pods if pods.min_count is None else replace(pods, count=pods.min_count)
+            for pods in workload.pod_sets
+        )
         self.priority = workload.priority
         self.parked = False
         self.count = 0
@@ -94,6 +103,7 @@ class PendingQueue:
         self.strict = queue.strategy is Strategy.STRICT
         self.per_flavor = self.strict and queue.strict_per_flavor
         self.paused = False
+        self.sticky: WorkloadId | None = None
         self.count = 0
         self.at_home = 0
         self.shapes: dict[tuple[PodsKey, Shape | None], Shape] = {}
@@ -129,6 +139,8 @@ class PendingQueue:
         assert keys[at] == key, f"{workload.id} is not where it was put"  # noqa: S101 - an own bug
         del keys[at]
         self.fresh = False
+        if self.sticky == workload.id:
+            self.sticky = None
         self.count -= 1
         shape.count -= 1
         self.at_home -= shape.home is None
@@ -163,7 +175,27 @@ class PendingQueue:
                 key = line.keys[0]
                 if best is None or (mine, key) < (lowest, best[0]):
                     best, lowest = (key, shape), mine
+        return best if self.sticky is None else self._stick(best, lowest, score)
+
+    def _stick(
+        self, best: tuple[Key, Shape] | None, lowest: float, score: Score
+    ) -> tuple[Key, Shape] | None:
+        """The workload that waits for its targets, unless less usage stands before it."""
+        for team, lines in self._lines.items():
+            if best is None or (self.by_usage and score(team) > lowest):
+                continue
+            for shape, line in lines.items():
+                if shape.active:
+                    for key in line.keys:
+                        if key[2] == self.sticky:
+                            return key, shape
         return best
+
+    def stick(self, workload: WorkloadId) -> None:
+        """From now on this one comes first, in place of whoever did."""
+        if not self.strict:
+            self.sticky = workload
+            self.fresh = False
 
     def _head_per_flavor(self, score: Score) -> tuple[Key, Shape] | None:
         """A strict head that waits holds back those behind it that share a flavor with it."""

@@ -9,13 +9,14 @@ one and the same object.
 
 from __future__ import annotations
 
+import enum
 from bisect import bisect_left, insort
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 
 from scheduler.book import Book, Charge
 from scheduler.fairshare import UsageLedger
-from scheduler.flavors import Menu, menu
+from scheduler.flavors import Menu, Tried, menu
 from scheduler.layout import Flavor, Layout, Queue
 from scheduler.model import (
     Admission,
@@ -54,13 +55,45 @@ class Running:
         return (self.workload.priority, -self.admission.at, self.workload.id)
 
 
+class Word(enum.StrEnum):
+    """What the last evaluation of a waiting workload came to."""
+
+    NONE = "not-evaluated"
+    QUOTA = "quota"
+    EXCEEDS = "exceeds-quota"
+    FLAVOR = "flavor"
+    TOPOLOGY = "topology"
+    PREEMPTING = "preempting"
+    PREEMPTED = "preempted"
+    SKIPPED = "skipped"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Where a search for flavors stopped: the start of the next, in which pass and queue.
+
+    It counts in the very next pass, and later as long as nothing was released in the queue.
+    """
+
+    start: Tried
+    queue: int
+    turn: int
+    releases: int
+
+
 @dataclass(slots=True, eq=False)
 class Waiting:
-    """A workload that waits. `shapes` are where it stands, home first, by queue number."""
+    """A workload that waits. `shapes` are where it stands, home first, by queue number.
+
+    `word` is what its last evaluation came to, `scan` where its search for flavors goes on.
+    """
 
     workload: Workload
     shapes: tuple[tuple[int, Shape], ...]
     evaluated: bool = False
+    word: Word = Word.NONE
+    scan: Scan | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -97,11 +130,15 @@ class State:
     realm: tuple[int, ...] = field(init=False)
     realm_queues: dict[int, tuple[int, ...]] = field(init=False)
     dirty: set[int] = field(init=False, default_factory=set)
+    turn: int = field(init=False, default=0)
+    releases: list[int] = field(init=False)
     flavors: dict[FlavorName, Flavor] = field(init=False)
     _guests: list[set[int]] = field(init=False)
     _by_usage: tuple[PendingQueue, ...] = field(init=False)
     checked: dict[tuple[object, ...], Refusal | None] = field(init=False, default_factory=dict)
-    _menus: dict[tuple[int, PodsKey], Menu] = field(init=False, default_factory=dict)
+    _menus: dict[tuple[int, PodsKey, tuple[int, ...]], Menu] = field(
+        init=False, default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         self.tree = QuotaTree(self.layout)
@@ -113,6 +150,7 @@ class State:
         self._guests = [set() for _ in self.layout.queues]
         self._by_usage = tuple(queue for queue in self.queues if queue.by_usage)
         self.ranks = [[] for _ in self.layout.queues]
+        self.releases = [0] * len(self.layout.queues)
         self.gpus = [0] * self.tree.queues
         self.count = [0] * self.tree.queues
         self.flavors = {flavor.name: flavor for flavor in self.layout.flavors}
@@ -131,13 +169,26 @@ class State:
         """The policy of a queue."""
         return self.layout.queues[number]
 
-    def menu(self, number: int, key: PodsKey, workload: Workload) -> Menu:
-        """What a shape may take in a queue; worked out once."""
-        found = self._menus.get((number, key))
+    def menu(
+        self, number: int, key: PodsKey, workload: Workload, counts: tuple[int, ...] | None = None
+    ) -> Menu:
+        """What a shape may take in a queue, with `counts` pods (all); worked out once."""
+        if counts is None:
+            counts = tuple(pods.count for pods in workload.pod_sets)
+        found = self._menus.get((number, key, counts))
         if found is None:
-            found = menu(self.layout, self.tree, self.layout.queues[number], workload)
-            self._menus[number, key] = found
+            queue = self.layout.queues[number]
+            found = menu(self.layout, self.tree, queue, workload, counts)
+            self._menus[number, key, counts] = found
         return found
+
+    def scan_start(self, number: int, waiting: Waiting) -> Tried | None:
+        """Where the search for flavors of a waiting workload goes on, None for the beginning."""
+        scan = waiting.scan
+        if scan is None or scan.queue != number:
+            return None
+        fresh = scan.turn + 1 >= self.turn or scan.releases == self.releases[number]
+        return scan.start if fresh else None
 
     # -- who runs --------------------------------------------------------------------
 
@@ -183,6 +234,7 @@ class State:
             for book in self.books:
                 book.discharge(running.charge)
             self._unrank(running)
+        self.releases[running.charge.queue] += 1
         self.join()
 
     def _unrank(self, running: Running) -> None:
@@ -209,7 +261,11 @@ class State:
         shapes: list[tuple[int, Shape]] = []
         for name in (workload.queue, *workload.overflow):
             number = self.tree.queue_index[name]
-            choices = self.menu(number, key, workload)
+            least = tuple(
+                pods.count if pods.min_count is None else pods.min_count
+                for pods in workload.pod_sets
+            )
+            choices = self.menu(number, key, workload, least)
             shape = self.queues[number].shape(key, home, choices, workload)
             self.queues[number].add(workload, shape)
             shapes.append((number, shape))
@@ -240,6 +296,32 @@ class State:
         for number in self.realm_queues[realm]:
             self.queues[number].woken = True
         self.dirty.add(realm)
+
+    def wake(self, number: int) -> None:
+        """After a release, try again what is worth trying: all, where Kueue is to be matched."""
+        queue = self.queues[number]
+        if queue.woken:
+            all_of_them = not self.layout.options.claims
+            queue.unpark(lambda shape: all_of_them or self.outlook.worth_trying(number, shape))
+            self.stale_heads(number)
+
+    def unrest(self) -> Hashable | None:
+        """See `Engine.unrest`."""
+        for number in range(len(self.queues)):
+            self.wake(number)
+        if all(queue.head(self.ledger.score) is None for queue in self.queues):
+            return None
+        scans = tuple(
+            (workload, start)
+            for workload, waiting in self.waiting.items()
+            for number, _ in waiting.shapes
+            if (start := self.scan_start(number, waiting)) is not None and any(map(any, start))
+        )
+        parked = tuple(
+            (queue.sticky, tuple(shape.parked for shape in queue.shapes.values()))
+            for queue in self.queues
+        )
+        return scans, parked
 
     def release_all(self) -> None:
         """Something about the nodes changed."""
@@ -291,7 +373,8 @@ def _realms(layout: Layout, tree: QuotaTree) -> tuple[int, ...]:
     placed = {flavor.name for flavor in layout.flavors if flavor.levels}
     for number, queue in enumerate(layout.queues):
         ties: list[object] = [tree.root[number]]
-        ties += [f for group in queue.groups for f in group.flavors if f in placed]
+        if layout.options.wake_neighbours:
+            ties += [f for group in queue.groups for f in group.flavors if f in placed]
         for tie in ties:
             other = groups.setdefault(tie, number)
             low, high = sorted((realm[other], realm[number]))

@@ -14,7 +14,7 @@ Order of nodes for a gang (least free capacity first, so that whole nodes stay w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,9 @@ from scheduler.model import (
     PODS,
     Node,
     NodeName,
+    Operator,
     PodSet,
+    Requirement,
     ResourceName,
     Taint,
     TaintEffect,
@@ -73,6 +75,36 @@ def tolerates(tolerations: Sequence[Toleration], taint: Taint) -> bool:
         and t.effect in (None, taint.effect)
         for t in tolerations
     )
+
+
+def meets(labels: Mapping[str, str], term: Sequence[Requirement]) -> bool:
+    """Whether labels meet every demand of one alternative of a node affinity."""
+    return all(_holds(labels.get(one.key), one) for one in term)
+
+
+def _holds(value: str | None, one: Requirement) -> bool:
+    match one.operator:
+        case Operator.IN:
+            return value in one.values
+        case Operator.NOT_IN:
+            return value not in one.values
+        case Operator.EXISTS:
+            return value is not None
+        case Operator.DOES_NOT_EXIST:
+            return value is None
+        case Operator.GREATER | Operator.LESS:
+            number, limit = _whole(value), _whole(next(iter(one.values), None))
+            if number is None or limit is None:
+                return False
+            return number > limit if one.operator is Operator.GREATER else number < limit
+
+
+def _whole(text: str | None) -> int | None:
+    """The number that a label's value is, None for any other text."""
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None
 
 
 class Nodes:
@@ -170,6 +202,7 @@ class Nodes:
         key = (
             flavor.name,
             tuple(sorted(pods.node_selector.items())),
+            pods.affinity,
             pods.tolerations,
             usable_only,
         )
@@ -180,6 +213,9 @@ class Nodes:
             found = self._select(
                 lambda node: (
                     wanted.items() <= node.labels.items()
+                    and (
+                        not pods.affinity or any(meets(node.labels, term) for term in pods.affinity)
+                    )
                     and all(tolerates(tolerations, taint) for taint in node.taints)
                 ),
                 usable_only=usable_only,

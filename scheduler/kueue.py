@@ -1,0 +1,518 @@
+"""Kueue's manifests: the shape of every document that is read, and the check of one.
+
+Documents are checked one by one, so that a broken one is refused with file, object and field
+named while the others go on. A field that is not understood is named in a remark; nothing
+that could change a decision is passed over in silence. What the checked documents mean is
+put together in `scheduler.manifests`.
+
+Only the fields that decide something are modelled. `Quiet` parts (containers, conditions,
+…) have further fields, none of which has a bearing on admission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+)
+from pydantic.alias_generators import to_camel
+
+from scheduler.layout import FairStrategy, Preference, Reclaim, Search, Strategy, Within
+from scheduler.manifests.problems import Problem
+from scheduler.manifests.versions import upgrade
+from scheduler.model import Operator, TaintEffect
+from scheduler.quantities import read_exact
+
+Document = Mapping[str, Any]
+"""A parsed YAML document; what its values are is only known once it has been checked."""
+
+
+def _positive(value: Fraction) -> Fraction:
+    if value < 0:
+        raise ValueError(f"must not be negative, but is {value}")
+    return value
+
+
+def _read_amount(value: object) -> Fraction:
+    if not isinstance(value, (str, int, float)):
+        raise ValueError(f"{value!r} is not a quantity")  # noqa: TRY004 - pydantic wants ValueError
+    return _positive(read_exact(value))
+
+
+Amount = Annotated[Fraction, PlainValidator(_read_amount)]
+"""A quantity in whole units, exact and not negative."""
+
+
+def _none_is_empty(value: object) -> object:
+    return {} if value is None else value
+
+
+class Part(BaseModel):
+    """A piece of a manifest. Unknown fields are kept, to be named."""
+
+    model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True)
+    idle: ClassVar[frozenset[str]] = frozenset()
+    """Fields that are known and have no bearing on a decision."""
+
+
+class Quiet(BaseModel):
+    """A piece of a manifest of which the unknown rest has no bearing on a decision."""
+
+    model_config = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
+
+
+class Metadata(Quiet):
+    name: Annotated[str, Field(min_length=1)]
+    namespace: str = "default"
+    uid: str = ""
+    creation_timestamp: AwareDatetime | None = None
+    labels: Annotated[dict[str, str], BeforeValidator(_none_is_empty)] = {}
+    annotations: Annotated[dict[str, str], BeforeValidator(_none_is_empty)] = {}
+
+
+class TaintPart(Part):
+    idle = frozenset({"timeAdded"})
+    key: str
+    value: str = ""
+    effect: TaintEffect
+
+
+class TolerationPart(Part):
+    idle = frozenset({"tolerationSeconds"})
+    key: str = ""
+    operator: Literal["Exists", "Equal"] = "Equal"
+    value: str = ""
+    effect: TaintEffect | None = None
+
+
+class FlavorSpec(Part):
+    node_labels: dict[str, str] = {}
+    node_taints: list[TaintPart] = []
+    tolerations: list[TolerationPart] = []
+    topology_name: str | None = None
+
+
+class LevelPart(Part):
+    node_label: str
+
+
+class TopologySpec(Part):
+    levels: Annotated[list[LevelPart], Field(min_length=1)]
+
+
+class ResourceQuota(Part):
+    name: str
+    nominal_quota: Amount
+    borrowing_limit: Amount | None = None
+    lending_limit: Amount | None = None
+
+
+class FlavorQuotas(Part):
+    name: str
+    resources: list[ResourceQuota]
+
+
+class GroupPart(Part):
+    covered_resources: Annotated[list[str], Field(min_length=1)]
+    flavors: Annotated[list[FlavorQuotas], Field(min_length=1)]
+
+
+class Weight(Part):
+    weight: Amount = Fraction(1)
+
+
+class CohortSpec(Part):
+    parent_name: str | None = None
+    resource_groups: list[GroupPart] = []
+    fair_sharing: Weight | None = None
+
+
+class BorrowWithinPart(Part):
+    policy: Literal["Never", "LowerPriority"] = "Never"
+    max_priority_threshold: int | None = None
+
+
+class PreemptionPart(Part):
+    within_cluster_queue: Within = Within.NEVER
+    reclaim_within_cohort: Reclaim = Reclaim.NEVER
+    borrow_within_cohort: BorrowWithinPart | None = None
+
+
+class FungibilityPart(Part):
+    when_can_borrow: Search = Search.MAY_STOP
+    when_can_preempt: Search = Search.TRY_NEXT
+    preference: Preference = Preference.BORROWING_OVER_PREEMPTION
+
+
+class AdmissionScope(Part):
+    admission_mode: Literal["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"]
+
+
+class Expression(Part):
+    key: str
+    operator: Operator
+    values: list[str] = []
+
+
+class LabelSelector(Part):
+    match_labels: dict[str, str] = {}
+    match_expressions: list[Expression] = []
+
+
+StopPolicy = Literal["None", "Hold", "HoldAndDrain"]
+
+
+class QueueSpec(Part):
+    resource_groups: list[GroupPart] = []
+    cohort_name: str | None = None
+    queueing_strategy: Strategy = Strategy.BEST_EFFORT
+    namespace_selector: LabelSelector | None = None
+    flavor_fungibility: FungibilityPart = FungibilityPart()
+    preemption: PreemptionPart = PreemptionPart()
+    stop_policy: StopPolicy = "None"
+    fair_sharing: Weight | None = None
+    admission_scope: AdmissionScope | None = None
+
+
+class LocalQueueSpec(Part):
+    cluster_queue: str
+    stop_policy: StopPolicy = "None"
+    fair_sharing: Weight | None = None
+
+
+class ConsumedPart(Quiet):
+    consumed_resources: dict[str, Amount] = {}
+    last_update: AwareDatetime | None = None
+
+
+class FairSharingStatus(Quiet):
+    admission_fair_sharing_status: ConsumedPart | None = None
+
+
+class LocalQueueStatus(Quiet):
+    fair_sharing: FairSharingStatus | None = None
+
+
+class Resources(Quiet):
+    requests: dict[str, Amount] = {}
+    limits: dict[str, Amount] = {}
+
+
+class Container(Quiet):
+    resources: Resources = Resources()
+    restart_policy: str | None = None
+
+
+class Term(Part):
+    match_expressions: list[Expression] = []
+
+
+class Terms(Part):
+    node_selector_terms: list[Term]
+
+
+class NodeAffinity(Part):
+    idle = frozenset({"preferredDuringSchedulingIgnoredDuringExecution"})
+    required: Terms | None = Field(None, alias="requiredDuringSchedulingIgnoredDuringExecution")
+
+
+class Affinity(Part):
+    node_affinity: NodeAffinity | None = None
+
+
+class PodSpec(Quiet):
+    containers: list[Container] = []
+    init_containers: list[Container] = []
+    overhead: dict[str, Amount] = {}
+    node_selector: dict[str, str] = {}
+    node_name: str | None = None
+    affinity: Affinity | None = None
+    tolerations: list[TolerationPart] = []
+    # what would change a decision but is not understood; read so that it can be named
+    topology_spread_constraints: list[dict[str, Any]] = []
+    resource_claims: list[dict[str, Any]] = []
+    runtime_class_name: str | None = None
+
+
+class PodTemplate(Quiet):
+    spec: PodSpec = PodSpec()
+
+
+class Layer(Part):
+    topology: str
+    size: Annotated[int, Field(ge=1)]
+
+
+class TopologyRequestPart(Part):
+    idle = frozenset({"podIndexLabel", "subGroupIndexLabel", "subGroupCount"})
+    required: str | None = None
+    preferred: str | None = None
+    unconstrained: bool | None = None
+    pod_set_group_name: str | None = None
+    pod_set_slice_required_topology: str | None = None
+    pod_set_slice_size: Annotated[int, Field(ge=1)] | None = None
+    podset_slice_required_topology_constraints: list[Layer] = []
+
+
+class PodSetPart(Part):
+    name: str = "main"
+    count: Annotated[int, Field(ge=0)] = 1
+    min_count: Annotated[int, Field(ge=1)] | None = None
+    template: PodTemplate = PodTemplate()
+    topology_request: TopologyRequestPart | None = None
+
+
+class ClassRef(Part):
+    idle = frozenset({"group", "kind"})
+    name: str
+
+
+class WorkloadSpec(Part):
+    queue_name: str = ""
+    priority: int | None = None
+    priority_class_ref: ClassRef | None = None
+    active: bool = True
+    pod_sets: Annotated[list[PodSetPart], Field(min_length=1)]
+
+
+class Condition(Quiet):
+    type: str
+    status: str
+    last_transition_time: AwareDatetime | None = None
+
+
+class IndividualValues(Part):
+    prefix: str = ""
+    suffix: str = ""
+    roots: list[str]
+
+
+class LevelValues(Part):
+    universal: str | None = None
+    individual: IndividualValues | None = None
+
+
+class Counts(Part):
+    universal: int | None = None
+    individual: list[int] = []
+
+
+class DomainSlice(Part):
+    domain_count: int
+    values_per_level: list[LevelValues]
+    pod_counts: Counts
+
+
+class TopologyAssignment(Part):
+    levels: list[str]
+    slices: list[DomainSlice]
+
+
+class AssignmentPart(Part):
+    idle = frozenset({"resourceUsage", "delayedTopologyRequest"})
+    name: str = "main"
+    count: int | None = None
+    flavors: dict[str, str] = {}
+    topology_assignment: TopologyAssignment | None = None
+
+
+class AdmissionPart(Part):
+    cluster_queue: str
+    pod_set_assignments: list[AssignmentPart]
+
+
+class Reclaimable(Part):
+    name: str
+    count: Annotated[int, Field(ge=0)]
+
+
+class WorkloadStatus(Quiet):
+    conditions: list[Condition] = []
+    admission: AdmissionPart | None = None
+    reclaimable_pods: list[Reclaimable] = []
+
+
+class NodeSpec(Quiet):
+    taints: list[TaintPart] = []
+    unschedulable: bool = False
+
+
+class NodeStatus(Quiet):
+    allocatable: dict[str, Amount] = {}
+    capacity: dict[str, Amount] = {}
+    conditions: list[Condition] = []
+
+
+class PodStatus(Quiet):
+    phase: str = "Pending"
+
+
+class AdmissionFairSharing(Part):
+    usage_half_life_time: str = "0s"
+    usage_sampling_interval: str = "5m"
+    resource_weights: dict[str, float] = {}
+
+
+class FairSharingPart(Part):
+    idle = frozenset({"enable"})
+    preemption_strategies: list[FairStrategy] = []
+
+
+class Settings(Part):
+    """What Kueue's own configuration says about fair sharing."""
+
+    fair_sharing: FairSharingPart | None = None
+    admission_fair_sharing: AdmissionFairSharing | None = None
+
+
+class Manifest(Part):
+    """What every document has. `api_version` is not looked at again after `upgrade`."""
+
+    api_version: str = ""
+    kind: str
+    metadata: Metadata
+
+
+class FlavorObject(Manifest):
+    spec: FlavorSpec = FlavorSpec()
+
+
+class TopologyObject(Manifest):
+    spec: TopologySpec
+
+
+class CohortObject(Manifest):
+    idle = frozenset({"status"})
+    spec: CohortSpec = CohortSpec()
+
+
+class QueueObject(Manifest):
+    idle = frozenset({"status"})
+    spec: QueueSpec = QueueSpec()
+
+
+class LocalQueueObject(Manifest):
+    spec: LocalQueueSpec
+    status: LocalQueueStatus = LocalQueueStatus()
+
+
+class ClassObject(Manifest):
+    idle = frozenset({"description"})
+    value: int
+
+
+class WorkloadObject(Manifest):
+    spec: WorkloadSpec
+    status: WorkloadStatus = WorkloadStatus()
+
+
+class NodeObject(Manifest):
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+
+class PodObject(Manifest):
+    spec: PodSpec
+    status: PodStatus = PodStatus()
+
+
+class NamespaceObject(Manifest):
+    idle = frozenset({"spec", "status"})
+
+
+class ConfigMapObject(Manifest):
+    idle = frozenset({"binaryData", "immutable"})
+    data: dict[str, str] = {}
+
+
+KINDS: Mapping[str, type[Manifest]] = {
+    "ResourceFlavor": FlavorObject,
+    "Topology": TopologyObject,
+    "Cohort": CohortObject,
+    "ClusterQueue": QueueObject,
+    "LocalQueue": LocalQueueObject,
+    "WorkloadPriorityClass": ClassObject,
+    "Workload": WorkloadObject,
+    "Node": NodeObject,
+    "Pod": PodObject,
+    "Namespace": NamespaceObject,
+    "ConfigMap": ConfigMapObject,
+}
+
+
+def check(document: object, source: str) -> tuple[Manifest | None, tuple[Problem, ...]]:
+    """One document, checked: the manifest (None if refused) and what is to be said of it.
+
+    A manifest of a kind that decides nothing here is passed over with a remark.
+    """
+    if not isinstance(document, Mapping) or not isinstance(document.get("kind"), str):
+        return None, (Problem(source, "document", "kind", "is not a Kubernetes object"),)
+    name = object_name(document)
+    kind = KINDS.get(document["kind"])
+    if kind is None:
+        return None, (
+            Problem(source, name, "kind", "has no bearing on admission here", refused=False),
+        )
+    try:
+        found = kind.model_validate(upgrade(document))
+    except ValidationError as error:
+        return None, tuple(_problems(error, source, name))
+    remarks = (
+        Problem(source, name, path, "is not understood and was left out", refused=False)
+        for path in _unknown(found, "")
+    )
+    return found, tuple(remarks)
+
+
+def check_settings(
+    document: object, source: str, name: str
+) -> tuple[Settings, tuple[Problem, ...]]:
+    """Kueue's configuration, or the settings of a case. Defaults where it is refused."""
+    try:
+        found = Settings.model_validate(document)
+    except ValidationError as error:
+        return Settings(), tuple(_problems(error, source, name))
+    remarks = (
+        Problem(source, name, path, "is not understood and was left out", refused=False)
+        for path in _unknown(found, "")
+    )
+    return found, tuple(remarks)
+
+
+def object_name(document: Mapping[str, Any]) -> str:
+    """How an object is named in a problem: its kind, namespace and name."""
+    metadata = document.get("metadata")
+    parts = metadata if isinstance(metadata, Mapping) else {}
+    path = "/".join(str(parts[key]) for key in ("namespace", "name") if parts.get(key))
+    return f"{document.get('kind')} {path}".strip()
+
+
+def _problems(error: ValidationError, source: str, name: str) -> Iterator[Problem]:
+    for one in error.errors():
+        path = "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in one["loc"])
+        message = one["msg"].removeprefix("Value error, ")
+        yield Problem(source, name, path.lstrip("."), message)
+
+
+def _unknown(part: Part, path: str) -> Iterator[str]:
+    """Every field below that nobody understands, with its path."""
+    for name in part.model_extra or {}:
+        if name not in part.idle:
+            yield f"{path}{name}"
+    for name, field in type(part).model_fields.items():
+        value = getattr(part, name)
+        if isinstance(value, Part):
+            yield from _unknown(value, f"{path}{field.alias}.")
+        elif isinstance(value, list):
+            for number, item in enumerate(value):
+                if isinstance(item, Part):
+                    yield from _unknown(item, f"{path}{field.alias}[{number}].")
