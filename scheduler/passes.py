@@ -146,7 +146,8 @@ def _still_fits(state: State, nomination: Nomination) -> bool:
         book.discharge(target.running.charge)
     fits = book.fits(nomination.charge)
     book.rollback(mark)
-    return fits and (nomination.outcome is Outcome.PREEMPT or state.present.fits(nomination.charge))
+    later = nomination.outcome is Outcome.PREEMPT or not state.layout.options.claims
+    return fits and (later or state.present.fits(nomination.charge))
 
 
 def _skip(state: State, nomination: Nomination, outcomes: Outcomes) -> None:
