@@ -6,12 +6,13 @@ reads. The same events in the same order give the same decisions.
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable
+from collections.abc import Container, Hashable, Mapping
 from dataclasses import replace
 from typing import assert_never
 
 from scheduler import checks, explain, figures, passes, starvation
 from scheduler.events import (
+    ConsumptionRestored,
     Event,
     Evicted,
     Finished,
@@ -36,8 +37,10 @@ from scheduler.model import (
     Preemption,
     QueueName,
     Refusal,
+    ResourceName,
     Seconds,
     Starvation,
+    TeamName,
     Usage,
     Workload,
     WorkloadId,
@@ -78,8 +81,8 @@ class Engine:
                 self._look_at(event)
             case QueuePaused() | QueueResumed():
                 self._pause(event.queue, paused=isinstance(event, QueuePaused))
-            case UsageRestored():
-                self._state.ledger.restore(event.usage)
+            case UsageRestored() | ConsumptionRestored():
+                self._remember(event)
                 self._state.stale_scores()
             case _:
                 assert_never(event)
@@ -185,6 +188,19 @@ class Engine:
         self._state.stale_scores()
         return self._state.ledger.sample(now)
 
+    def next_sample(self) -> Seconds | None:
+        """When the first team's use is due to be sampled; None without rules of usage."""
+        return self._state.ledger.next_sample()
+
+    def sample_due(self, now: Seconds) -> None:
+        """Bring the use of those up to `now` whose sampling interval has passed."""
+        self._state.ledger.sample_due(now)
+        self._state.stale_scores()
+
+    def consumed(self, team: TeamName) -> Mapping[ResourceName, float]:
+        """What a team was charged with at its last sample, in base units by resource."""
+        return self._state.ledger.consumed(team)
+
     def figures(self) -> ClusterFigures:
         """The cluster in numbers."""
         self._settle()
@@ -288,6 +304,13 @@ class Engine:
             self._state.nodes.observe(event.node)
         else:
             self._state.nodes.remove(event.node)
+
+    def _remember(self, event: UsageRestored | ConsumptionRestored) -> None:
+        if isinstance(event, UsageRestored):
+            self._state.ledger.restore(event.usage)
+        else:
+            self._state.ledger.restore_consumed(event.team, event.amounts, event.at)
+        self._state.stale_scores()
 
     def _pause(self, queue: QueueName, *, paused: bool) -> None:
         number = self._state.tree.queue_index.get(queue)

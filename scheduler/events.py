@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from scheduler.model import (
@@ -13,7 +14,9 @@ from scheduler.model import (
     Node,
     NodeName,
     QueueName,
+    ResourceName,
     Seconds,
+    TeamName,
     Usage,
     Workload,
     WorkloadId,
@@ -113,6 +116,15 @@ class UsageRestored:
     usage: Usage
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumptionRestored:
+    """What a team was charged with, by resource in base units, as of `at`."""
+
+    team: TeamName
+    amounts: Mapping[ResourceName, float]
+    at: Seconds
+
+
 Event = (
     Submitted
     | Restored
@@ -126,4 +138,5 @@ Event = (
     | QueuePaused
     | QueueResumed
     | UsageRestored
+    | ConsumptionRestored
 )

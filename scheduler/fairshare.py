@@ -15,61 +15,89 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from scheduler.layout import Layout, UsageRules
-from scheduler.model import Seconds, TeamName, Usage
+from scheduler.layout import Layout, Order, UsageRules
+from scheduler.model import ResourceName, Seconds, TeamName, Usage
+from scheduler.quantities import CPU
 from scheduler.quota import Amounts, QuotaTree
 
 _HOUR = 3600.0
 
 
 class UsageLedger:
-    """Chip-hours of every team. Without rules it stays at zero for all."""
+    """What every team is charged with, by resource. Without rules it stays at zero for all.
+
+    Amounts are in base units, chips of a flavor with another weight counting that much more.
+    """
 
     def __init__(self, layout: Layout, tree: QuotaTree) -> None:
         self.rules: UsageRules | None = layout.usage
-        self._team_weights: Mapping[TeamName, float] = {t.name: t.weight for t in layout.teams}
-        self._column_weights: Sequence[float] = _column_weights(layout, tree)
-        self._average: dict[TeamName, float] = {t.name: 0.0 for t in layout.teams}
+        self._team_weights: dict[TeamName, float] = {t.name: t.weight for t in layout.teams}
+        self._team_weights |= {local.team: local.weight for local in layout.local_queues}
+        self._by_usage = tuple(queue.order is Order.USAGE for queue in layout.queues)
+        self.resources: tuple[ResourceName, ...] = tuple(dict.fromkeys(r for _, r in tree.pairs))
+        self._rows: Sequence[int] = [self.resources.index(r) for _, r in tree.pairs]
+        flavors = {flavor.name: flavor.weight for flavor in layout.flavors}
+        self._chips: Sequence[float] = [flavors.get(flavor, 1.0) for flavor, _ in tree.pairs]
+        self._weights: Sequence[float] = _weights(self.rules, self.resources)
+        self._average: dict[TeamName, list[float]] = {
+            team: [0.0] * len(self.resources) for team in self._team_weights
+        }
+        self._scores: dict[TeamName, float] = {}
         self._sampled: dict[TeamName, Seconds] = {}
-        self._held: dict[TeamName, list[int]] = {}
+        self._held: dict[TeamName, list[float]] = {}
         self._due: Seconds = -math.inf
 
     def score(self, team: TeamName) -> float:
-        """What orders teams: the average at the last sample, over the team's weight."""
-        average = self._average.get(team, 0.0)
-        weight = self._team_weights.get(team, 1.0)
-        return average / weight if weight > 0 else math.inf
+        """What orders teams: the weighted average at the last sample, over the team's weight."""
+        score = self._scores.get(team)
+        if score is None:
+            weight = self._team_weights.get(team, 1.0)
+            average = self._weigh(self._average.get(team, ()))
+            score = self._scores[team] = average / weight if weight > 0 else math.inf
+        return score
 
     def hold(self, team: TeamName, amounts: Amounts, now: Seconds) -> None:
         """A workload starts (or was running already) and is counted from now on."""
-        if self.rules is None:
-            return
-        if self.rules.exact:
-            self._sample(team, now)
-        held = self._held.setdefault(team, [0] * len(self._column_weights))
-        for column, amount in amounts:
-            held[column] += amount
+        self._change(team, amounts, 1, now)
 
     def let_go(self, team: TeamName, amounts: Amounts, now: Seconds) -> None:
         """A workload's use ends."""
+        self._change(team, amounts, -1, now)
+
+    def _change(self, team: TeamName, amounts: Amounts, sign: int, now: Seconds) -> None:
         if self.rules is None:
             return
         if self.rules.exact:
             self._sample(team, now)
+        held = self._held.setdefault(team, [0.0] * len(self.resources))
         for column, amount in amounts:
-            self._held[team][column] -= amount
+            held[self._rows[column]] += sign * self._chips[column] * amount
 
-    def enter(self, team: TeamName, amounts: Amounts, now: Seconds) -> None:
-        """Charge the entry penalty of an admission."""
-        if self.rules is None:
+    def enter(self, team: TeamName, queue: int, amounts: Amounts, now: Seconds) -> None:
+        """Charge the entry penalty of an admission, where the queue is ordered by usage."""
+        if self.rules is None or not self._by_usage[queue]:
             return
         self._sample(team, now)
-        chips = sum(self._column_weights[column] * amount for column, amount in amounts)
-        self._average[team] += chips * (1.0 - self._decay(self.rules.interval))
+        entry = 1.0 - self._decay(self.rules.interval)
+        for column, amount in amounts:
+            self._average[team][self._rows[column]] += self._chips[column] * amount * entry
 
     def due(self, now: Seconds) -> bool:
         """Whether a sampling interval has passed since everyone was sampled."""
         return self.rules is not None and now >= self._due
+
+    def next_sample(self) -> Seconds | None:
+        """When the first team is due, one interval after its last sample."""
+        if self.rules is None or not self._sampled:
+            return None
+        return min(self._sampled.values()) + self.rules.interval
+
+    def sample_due(self, now: Seconds) -> None:
+        """Bring the averages of those teams up to `now` whose interval has passed."""
+        if self.rules is not None:
+            for team in sorted({*self._average, *self._held}):
+                if self._sampled.get(team, -math.inf) + self.rules.interval <= now:
+                    self._sample(team, now)
 
     def sample(self, now: Seconds) -> tuple[Usage, ...]:
         """Bring every team's average up to `now`."""
@@ -83,29 +111,48 @@ class UsageLedger:
     def report(self, now: Seconds) -> tuple[Usage, ...]:
         """Chip-hours as of `now`, by team name; changes nothing."""
         return tuple(
-            Usage(team=team, chip_hours=self._chip_hours(self._at(team, now)), at=now)
+            Usage(team=team, chip_hours=self._chip_hours(self._weigh(self._at(team, now))), at=now)
             for team in sorted({*self._average, *self._held})
         )
 
+    def consumed(self, team: TeamName) -> Mapping[ResourceName, float]:
+        """What a team was charged with at its last sample, in base units by resource."""
+        return dict(zip(self.resources, self._average.get(team, ()), strict=False))
+
     def restore(self, usage: Usage) -> None:
-        """Take over what storage remembers of a team."""
+        """Take over what storage remembers of a team, as if it all were of one resource."""
         if self.rules is not None:
-            self._average[usage.team] = usage.chip_hours / self._chip_hours(1.0)
-            self._sampled[usage.team] = usage.at
+            weight, row = max((weight, -row) for row, weight in enumerate(self._weights))
+            average = [0.0] * len(self.resources)
+            average[-row] = usage.chip_hours / self._chip_hours(1.0) / weight if weight else 0.0
+            self._put(usage.team, average, usage.at)
+
+    def restore_consumed(
+        self, team: TeamName, amounts: Mapping[ResourceName, float], at: Seconds
+    ) -> None:
+        """Take over what a team was charged with, by resource."""
+        self._put(team, [float(amounts.get(name, 0)) for name in self.resources], at)
+
+    def _put(self, team: TeamName, average: list[float], at: Seconds) -> None:
+        self._average[team] = average
+        self._sampled[team] = at
+        self._scores.pop(team, None)
 
     def _sample(self, team: TeamName, now: Seconds) -> None:
-        self._average[team] = self._at(team, now)
-        self._sampled[team] = max(now, self._sampled.get(team, now))
+        self._put(team, self._at(team, now), max(now, self._sampled.get(team, now)))
 
-    def _at(self, team: TeamName, now: Seconds) -> float:
-        average = self._average.get(team, 0.0)
+    def _at(self, team: TeamName, now: Seconds) -> list[float]:
+        nothing = [0.0] * len(self.resources)
+        average = self._average.get(team, nothing)
         passed = now - self._sampled.get(team, now)
         if passed <= 0:
             return average
         kept = self._decay(passed)
-        held = self._held.get(team, ())
-        chips = sum(w * h for w, h in zip(self._column_weights, held, strict=False))
-        return average * kept + chips * (1.0 - kept)
+        held = self._held.get(team, nothing)
+        return [a * kept + h * (1.0 - kept) for a, h in zip(average, held, strict=True)]
+
+    def _weigh(self, amounts: Sequence[float]) -> float:
+        return sum(w * a for w, a in zip(self._weights, amounts, strict=False))
 
     def _decay(self, passed: Seconds) -> float:
         assert self.rules is not None  # noqa: S101 - narrows; callers have asked
@@ -118,12 +165,11 @@ class UsageLedger:
         return average * self.rules.half_life / math.log(2) / _HOUR
 
 
-def _column_weights(layout: Layout, tree: QuotaTree) -> list[float]:
-    if layout.usage is None:
-        return [0.0] * tree.width
-    flavors = {flavor.name: flavor.weight for flavor in layout.flavors}
-    rules = layout.usage
+def _weights(rules: UsageRules | None, resources: Sequence[ResourceName]) -> list[float]:
+    """The weight of one base unit of each resource; CPU is weighed by cores."""
+    if rules is None:
+        return [0.0] * len(resources)
     return [
-        rules.weights.get(resource, rules.other_weight) * flavors.get(flavor, 1.0)
-        for flavor, resource in tree.pairs
+        rules.weights.get(name, rules.other_weight) / (1000 if name == CPU else 1)
+        for name in resources
     ]

@@ -89,7 +89,7 @@ def _admission(
 
 def _account(state: State, team: TeamName, charge: Charge, now: Seconds) -> None:
     state.ledger.hold(team, charge.amounts, now)
-    state.ledger.enter(team, charge.amounts, now)
+    state.ledger.enter(team, charge.queue, charge.amounts, now)
     state.stale_scores()
 
 

@@ -8,9 +8,10 @@ of a node, all candidates outside that node are *hierarchy* candidates; those me
 
 Order of candidates:
 1. hierarchy candidates, then priority candidates, then the own queue;
-2. lower priority first;
-3. later start first;
-4. the workload id.
+2. inside a queue that is ordered by usage, the work of who used more first;
+3. lower priority first;
+4. later start first;
+5. the workload id.
 
 They are taken in that order until the preemptor fits on named nodes; then, from the last but
 one to the first, each is put back if it still fits without.
@@ -24,6 +25,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cmp_to_key, partial
 
 from scheduler.layout import Queue, Reclaim, Within
 from scheduler.model import PreemptionRule, Workload
@@ -122,7 +124,7 @@ def _candidates(attack: Attack) -> Candidates:
             fits, rest = _fits_in_quota(attack, node, rest)
             advantage = advantage or fits
             below = node
-    return Candidates(_sorted(hierarchy), _sorted(priority), tuple(own))
+    return Candidates(_sorted(state, hierarchy), _sorted(state, priority), _sorted(state, own))
 
 
 def _fits_in_quota(
@@ -201,8 +203,22 @@ def _right(attack: Attack, candidate: Running, variant: Variant) -> Variant | No
     return Variant.WITHOUT_BORROWING if above else Variant.WHILE_BORROWING
 
 
-def _sorted(found: list[Target]) -> tuple[Target, ...]:
-    return tuple(sorted(found, key=lambda target: target.running.rank))
+def _sorted(state: State, found: list[Target]) -> tuple[Target, ...]:
+    """In the order in which they are taken; see the module."""
+    ordered = sorted(found, key=lambda target: target.running.rank)
+    if not any(state.queues[target.running.charge.queue].by_usage for target in ordered):
+        return tuple(ordered)
+    return tuple(sorted(ordered, key=cmp_to_key(partial(_compare, state))))
+
+
+def _compare(state: State, one: Target, other: Target) -> int:
+    """Inside a queue that is ordered by usage, who used more comes first."""
+    mine, theirs = one.running, other.running
+    if mine.charge.queue == theirs.charge.queue and state.queues[mine.charge.queue].by_usage:
+        use, other_use = (state.ledger.score(r.workload.team) for r in (mine, theirs))
+        if use != other_use:
+            return -1 if use > other_use else 1
+    return -1 if mine.rank < theirs.rank else 1
 
 
 def _attempts(attack: Attack, candidates: Candidates) -> tuple[bool, ...]:

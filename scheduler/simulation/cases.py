@@ -19,15 +19,25 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from fractions import Fraction
 from typing import Any, NotRequired, TypedDict
 
 from scheduler import kueue
 from scheduler.engine import Engine
-from scheduler.events import Evicted, Finished, NodeObserved, QueuePaused, Restored, Submitted
+from scheduler.events import (
+    ConsumptionRestored,
+    Evicted,
+    Finished,
+    NodeObserved,
+    QueuePaused,
+    Restored,
+    Submitted,
+)
 from scheduler.layout import HOSTNAME, Layout
 from scheduler.manifests.problems import Problem
-from scheduler.manifests.reading import Manifests, flatten, read_manifests
+from scheduler.manifests.reading import Consumed, Manifests, flatten, read_manifests
 from scheduler.model import Admission, Decisions, Node, NodeName, Seconds, Workload, WorkloadId
+from scheduler.quantities import CPU, write_exact
 
 CYCLES_AT_MOST = 200
 """More cycles than any case needs to come to rest."""
@@ -177,8 +187,12 @@ class Play:
 def play_case(case: Case) -> Answer:
     """Play a case to its end."""
     play = _set_up(case)
+    play.engine.sample_due(case.now)
     _run_to_rest(play, case.now)
     for now in _instants(play):
+        while (due := play.engine.next_sample()) is not None and due <= now:
+            play.engine.sample_due(due)
+            _run_to_rest(play, due)
         _apply_steps(play, now)
         _run_to_rest(play, now)
     return _answer(play)
@@ -210,6 +224,17 @@ def _set_up(case: Case) -> Play:
     for workload in sorted(manifests.waiting, key=lambda workload: workload.id):
         if workload.name not in play.later:
             engine.apply(Submitted(workload=workload))
+    for local in layout.local_queues:
+        past = manifests.consumed.get(local.team)
+        if past is None:
+            past = Consumed(amounts={}, at=case.now)
+        engine.apply(
+            ConsumptionRestored(
+                team=local.team,
+                amounts={name: float(amount) for name, amount in past.amounts.items()},
+                at=past.at or case.now,
+            )
+        )
     for queue in manifests.paused:
         engine.apply(QueuePaused(queue=queue))
     return play
@@ -279,12 +304,30 @@ def _answer(play: Play) -> Answer:
         workloads[workload.name] = _granted(play, "admitted", admission)
     for ended, admission in play.finished.items():
         workloads[play.names[ended]] = _granted(play, "finished", admission)
-    return Answer(
+    answer = Answer(
         case=play.case.name,
         workloads=dict(sorted(workloads.items())),
         preemptions=play.preemptions,
         cycles=play.cycles,
     )
+    if play.layout.usage is not None:
+        answer["usage"] = _usage(play)
+    return answer
+
+
+def _usage(play: Play) -> dict[str, dict[str, str]]:
+    """What every LocalQueue is charged with; resources that it never used are left out."""
+    names = [local.name for local in play.layout.local_queues]
+    used = {}
+    for local in sorted(play.layout.local_queues, key=lambda local: (local.namespace, local.name)):
+        label = local.name if names.count(local.name) == 1 else local.team
+        past = play.case.manifests.consumed.get(local.team)
+        used[label] = {
+            str(name): write_exact(Fraction(amount) / (1000 if name == CPU else 1))
+            for name, amount in play.engine.consumed(local.team).items()
+            if amount or (past is not None and name in past.amounts)
+        }
+    return used
 
 
 def _granted(play: Play, state: str, admission: Admission) -> WorkloadAnswer:
