@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from scheduler.book import Book, Charge
+from scheduler.fair_preemption import find_fair_targets
 from scheduler.flavors import Assignment, Desk, Menu, Mode, Tried, assign
 from scheduler.layout import Reclaim
 from scheduler.model import (
@@ -57,6 +58,7 @@ class Nomination:
     targets: tuple[Target, ...] = ()
     flavors: tuple[dict[ResourceName, FlavorName], ...] = ()
     tried: Tried = ()
+    amounts: Amounts = ()
     version: int = 0
 
     @property
@@ -133,6 +135,7 @@ def _attempt(
     found = _choose(state, number, waiting, choices, start)
     result.level = found.level
     result.flavors = tuple(found.flavors)
+    result.amounts = tuple(sorted(found.amounts.items()))
     result.tried = tuple(found.tried)
     result.reason = found.reason
     if found.mode is Mode.NO_FIT:
@@ -161,7 +164,7 @@ def _choose(
             placeable=lambda: True,
         )
         hopeful = state.outlook.may_have(number, waiting.workload.priority, attack.amounts)
-        targets = find_targets(attack) if hopeful else ()
+        targets = choose_targets(attack) if hopeful else ()
         book = state.future
         mark = book.checkpoint()
         for target in targets:
@@ -230,7 +233,7 @@ def _attack(state: State, result: Nomination, found: Assignment) -> None:
         placeable=lambda: find_places(state, result.pod_sets, found.flavors, (book,)) is not None,
     )
     if _hopeful(state, result, found, amounts):
-        result.targets = find_targets(attack)
+        result.targets = choose_targets(attack)
     if not result.targets:
         result.outcome = Outcome.NO_TARGETS
         return
@@ -254,6 +257,13 @@ def _hopeful(state: State, result: Nomination, found: Assignment, amounts: Amoun
         for pods, chosen in zip(result.pod_sets, found.flavors, strict=True)
         if (flavor := placed_by(state, pods, chosen)) is not None
     )
+
+
+def choose_targets(attack: Attack) -> tuple[Target, ...]:
+    """Whom to stop, by the algorithm that the policy asks for."""
+    if attack.state.layout.fair_sharing is not None:
+        return find_fair_targets(attack)
+    return find_targets(attack)
 
 
 def find_places(

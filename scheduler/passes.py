@@ -7,13 +7,17 @@ head took the room. Order of the heads:
 2. priority, higher first;
 3. creation time, older first;
 4. the workload id.
+
+Where fair sharing is on, `scheduler.contest` orders them instead.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from scheduler.book import Charge
+from scheduler.contest import hold_contest
 from scheduler.layout import Reclaim
 from scheduler.model import Admission, Preemption, Seconds, TeamName, WaitReason, WorkloadId
 from scheduler.nomination import Nomination, Outcome, nominate
@@ -47,8 +51,7 @@ def run_pass(state: State, now: Seconds) -> Outcomes:
             if head is not None:
                 waiting = state.waiting[head[0][2]]
                 nominations.append(nominate(state, number, waiting, head[1]))
-    nominations.sort(key=lambda n: (n.level, order_key(n.waiting.workload), n.queue))
-    for nomination in nominations:
+    for nomination in _in_order(state, nominations):
         if nomination.waiting.workload.id not in outcomes.started:
             nomination.waiting.evaluated = True
             _decide(state, nomination, outcomes, now)
@@ -57,6 +60,12 @@ def run_pass(state: State, now: Seconds) -> Outcomes:
     state.join()
     state.dirty &= outcomes.moved
     return outcomes
+
+
+def _in_order(state: State, nominations: list[Nomination]) -> Iterable[Nomination]:
+    if state.layout.fair_sharing is not None:
+        return hold_contest(state, nominations)
+    return sorted(nominations, key=lambda n: (n.level, order_key(n.waiting.workload), n.queue))
 
 
 def start_claims(state: State, now: Seconds) -> list[Admission]:

@@ -43,6 +43,7 @@ class Variant(enum.Enum):
     HIERARCHY = "hierarchy"
     WHILE_BORROWING = "while-borrowing"
     WITHOUT_BORROWING = "without-borrowing"
+    FAIR = "fair"
 
 
 RULES = {
@@ -50,6 +51,7 @@ RULES = {
     Variant.HIERARCHY: PreemptionRule.RECLAIM,
     Variant.WHILE_BORROWING: PreemptionRule.RECLAIM_WHILE_BORROWING,
     Variant.WITHOUT_BORROWING: PreemptionRule.RECLAIM,
+    Variant.FAIR: PreemptionRule.FAIR_SHARING,
 }
 
 
@@ -111,7 +113,7 @@ def find_targets(attack: Attack) -> tuple[Target, ...]:
 
 def _candidates(attack: Attack) -> Candidates:
     state, queue = attack.state, attack.policy
-    own = _of_queue(attack, attack.queue, Variant.OWN_QUEUE, attack.queue)
+    own = of_queue(attack, attack.queue, Variant.OWN_QUEUE, attack.queue)
     hierarchy: list[Target] = []
     priority: list[Target] = []
     if queue.reclaim is not Reclaim.NEVER and state.tree.parent[attack.queue] >= 0:
@@ -124,7 +126,9 @@ def _candidates(attack: Attack) -> Candidates:
             fits, rest = _fits_in_quota(attack, node, rest)
             advantage = advantage or fits
             below = node
-    return Candidates(_sorted(state, hierarchy), _sorted(state, priority), _sorted(state, own))
+    return Candidates(
+        sort_targets(state, hierarchy), sort_targets(state, priority), sort_targets(state, own)
+    )
 
 
 def _fits_in_quota(
@@ -143,21 +147,22 @@ def _collect(
     """Candidates of every borrowing queue under `node`, outside of `skip`."""
     tree = attack.state.tree
     for child in tree.children[node]:
-        if child in (skip, attack.queue) or _within_quota(attack, child):
+        if child in (skip, attack.queue) or within_quota(attack, child):
             continue
         if child >= tree.queues:
             _collect(attack, child, skip, found, advantage=advantage, ancestor=ancestor)
         else:
             variant = Variant.HIERARCHY if advantage else Variant.WITHOUT_BORROWING
-            found.extend(_of_queue(attack, child, variant, ancestor))
+            found.extend(of_queue(attack, child, variant, ancestor))
 
 
-def _within_quota(attack: Attack, node: int) -> bool:
+def within_quota(attack: Attack, node: int) -> bool:
+    """Whether a node does not borrow anything of what is short."""
     tree, usage = attack.state.tree, attack.state.future.usage
     return not any(tree.exceeds(usage, node, column) for column in attack.short)
 
 
-def _of_queue(attack: Attack, number: int, variant: Variant, ancestor: int) -> list[Target]:
+def of_queue(attack: Attack, number: int, variant: Variant, ancestor: int) -> list[Target]:
     """Candidates of one queue, in order."""
     running = attack.state.running
     found = []
@@ -203,7 +208,7 @@ def _right(attack: Attack, candidate: Running, variant: Variant) -> Variant | No
     return Variant.WITHOUT_BORROWING if above else Variant.WHILE_BORROWING
 
 
-def _sorted(state: State, found: list[Target]) -> tuple[Target, ...]:
+def sort_targets(state: State, found: list[Target]) -> tuple[Target, ...]:
     """In the order in which they are taken; see the module."""
     ordered = sorted(found, key=lambda target: target.running.rank)
     if not any(state.queues[target.running.charge.queue].by_usage for target in ordered):
@@ -252,7 +257,7 @@ def _take(attack: Attack, candidates: Candidates, *, borrowing: bool) -> tuple[T
             continue
         book.discharge(target.running.charge)
         taken.append(target)
-        if failed < 0 and _fits(attack, borrowing=borrowing):
+        if failed < 0 and fits_quota(attack, borrowing=borrowing):
             failed = len(taken) - 1
             look_at = len(taken)
         if failed >= 0 and len(taken) == look_at:
@@ -262,7 +267,7 @@ def _take(attack: Attack, candidates: Candidates, *, borrowing: bool) -> tuple[T
             failed = len(taken)
     if failed >= 0 and (len(taken) > failed) and attack.placeable():
         taken = _shorten(attack, taken, failed + 1)
-        taken = _put_back(attack, taken, borrowing=borrowing)
+        taken = put_back(attack, taken, borrowing=borrowing)
     else:
         taken = []
     book.rollback(mark)
@@ -292,7 +297,7 @@ def _shorten(attack: Attack, taken: list[Target], least: int) -> list[Target]:
     return taken[:high]
 
 
-def _put_back(attack: Attack, taken: list[Target], *, borrowing: bool) -> list[Target]:
+def put_back(attack: Attack, taken: list[Target], *, borrowing: bool) -> list[Target]:
     """From the last but one to the first, spare everybody without whom it still fits.
 
     Whole stretches are tried first: if all of one can be spared at once, then each can.
@@ -306,7 +311,7 @@ def _put_back(attack: Attack, taken: list[Target], *, borrowing: bool) -> list[T
             continue
         for target in stretch:
             book.charge(target.running.charge)
-        if _fits(attack, borrowing=borrowing) and attack.placeable():
+        if fits_quota(attack, borrowing=borrowing) and attack.placeable():
             continue
         for target in stretch:
             book.discharge(target.running.charge)
@@ -326,17 +331,17 @@ def _valid(attack: Attack, target: Target, *, borrowing: bool) -> bool:
         return False
     tree = attack.state.tree
     queue = target.running.charge.queue
-    if _within_quota(attack, queue):
+    if within_quota(attack, queue):
         return False
     for node in tree.path[queue]:
         if node == target.ancestor:
             return True
-        if _within_quota(attack, node):
+        if within_quota(attack, node):
             return False
     return True
 
 
-def _fits(attack: Attack, *, borrowing: bool) -> bool:
+def fits_quota(attack: Attack, *, borrowing: bool) -> bool:
     """Whether quota suffices in the book as it stands."""
     tree, usage = attack.state.tree, attack.state.future.usage
     for column, amount in attack.amounts:

@@ -43,6 +43,7 @@ class QuotaTree:
         first = len(layout.queues)
         cohort_index = {name: first + number for number, name in enumerate(cohorts)}
         self.names: tuple[str, ...] = (*self.queue_index, *cohort_index)
+        self.cohort_names: tuple[CohortName, ...] = tuple(cohorts)
         parents = [queue.cohort for queue in layout.queues] + list(cohorts.values())
         self.parent: tuple[int, ...] = tuple(
             -1 if parent is None else cohort_index[parent] for parent in parents

@@ -29,6 +29,7 @@ from scheduler.model import (
 from scheduler.outlook import Outlook
 from scheduler.pending import PendingQueue, PodsKey, Shape, shape_of
 from scheduler.quota import QuotaTree
+from scheduler.shares import Shares
 from scheduler.topology import Nodes, Place
 
 Rank = tuple[int, float, WorkloadId]
@@ -119,6 +120,7 @@ class State:
     future: Book = field(init=False)
     ledger: UsageLedger = field(init=False)
     outlook: Outlook = field(init=False)
+    shares: Shares = field(init=False)
     queues: list[PendingQueue] = field(init=False)
     running: dict[WorkloadId, Running] = field(init=False, default_factory=dict)
     waiting: dict[WorkloadId, Waiting] = field(init=False, default_factory=dict)
@@ -146,6 +148,7 @@ class State:
         self.present = self.future = Book(self.tree, self.nodes)
         self.ledger = UsageLedger(self.layout, self.tree)
         self.outlook = Outlook(self)
+        self.shares = Shares(self.layout, self.tree)
         self.queues = [PendingQueue(queue) for queue in self.layout.queues]
         self._guests = [set() for _ in self.layout.queues]
         self._by_usage = tuple(queue for queue in self.queues if queue.by_usage)
