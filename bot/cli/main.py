@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from bot.cli.replay import replay
+from bot.cli.simulate import simulate
 
 app = typer.Typer(
     name="gpubot",
@@ -19,6 +20,7 @@ app = typer.Typer(
 bench_app = typer.Typer(help="Measure this machine.", no_args_is_help=True)
 policy_app = typer.Typer(help="The policy file.", no_args_is_help=True)
 app.command("replay")(replay)
+app.command("simulate")(simulate)
 app.add_typer(policy_app, name="policy")
 app.add_typer(bench_app, name="bench")
 

@@ -121,30 +121,45 @@ class Case:
 
 
 def read_case(
-    documents: Sequence[object], source: str, name: str, family: str, now: Seconds
+    files: Sequence[tuple[str, Sequence[object]]], name: str, family: str, now: Seconds
 ) -> Case:
-    """Read the documents of one case; name, family and clock stand in where it has none.
+    """Read a case from the documents of one or more files, given as (file, documents).
 
-    Raises CaseError if there is nothing to play.
+    Name, family and clock stand in where no document says them. Raises CaseError if there is
+    nothing to play.
     """
-    flat = list(flatten(documents))
-    heads = [d for d in flat if isinstance(d, Mapping) and d.get("kind") == "Case"]
+    heads: list[tuple[str, Mapping[str, Any]]] = []
+    rest: list[tuple[str, Sequence[object]]] = []
+    for source, documents in files:
+        flat = list(flatten(documents))
+        heads += [(source, d) for d in flat if isinstance(d, Mapping) and is_head(d)]
+        rest.append((source, [d for d in flat if not is_head(d)]))
+    source, head = heads[0] if heads else (files[0][0] if files else name, {})
     if len(heads) > 1:
         raise CaseError(f"{source} has more than one Case document")
-    rest = [document for document in flat if document not in heads]
-    if not rest:
+    if not any(documents for _, documents in rest):
         raise CaseError(f"{source} has no manifests")
-    head: Mapping[str, Any] = heads[0] if heads else {}
+    metadata = head.get("metadata")
     settings, remarks = kueue.check_settings(head.get("settings") or {}, source, "Case")
-    manifests = read_manifests([(source, rest)], settings)
-    return Case(
-        name=str((head.get("metadata") or {}).get("name", name)),
+    manifests = read_manifests(rest, settings)
+    case = Case(
+        name=str(metadata.get("name", name)) if isinstance(metadata, Mapping) else name,
         family=str(head.get("family", family)),
         now=_read_moment(head["now"], source) if "now" in head else now,
-        steps=tuple(_read_step(step, source) for step in head.get("events") or ()),
+        steps=_read_steps(head.get("events"), source),
         manifests=manifests,
         problems=(*remarks, *manifests.problems),
     )
+    known = {workload.name for workload in manifests.waiting}
+    for step in case.steps:
+        if step.submit and step.submit not in known:
+            raise CaseError(f"{source}: events: {step.submit} is submitted but is no Workload")
+    return case
+
+
+def is_head(document: object) -> bool:
+    """Whether a document is the first one of a case."""
+    return isinstance(document, Mapping) and document.get("kind") == "Case"
 
 
 def _read_moment(text: object, source: str) -> Seconds:
@@ -157,15 +172,22 @@ def _read_moment(text: object, source: str) -> Seconds:
     return moment.timestamp()
 
 
+def _read_steps(part: object, source: str) -> tuple[Step, ...]:
+    if part is None:
+        return ()
+    if not isinstance(part, list):
+        raise CaseError(f"{source}: events: is not a list")
+    return tuple(_read_step(step, source) for step in part)
+
+
 def _read_step(step: object, source: str) -> Step:
-    if not isinstance(step, Mapping) or not isinstance(step.get("at"), (int, float)):
-        raise CaseError(f"{source}: events: {step!r} has no time; right would be {{at: 60, ...}}")
-    unknown = sorted(set(step) - {"at", "submit", "finish"})
-    if unknown or not math.isfinite(step["at"]) or step["at"] < 0:
-        raise CaseError(f"{source}: events: {step!r} cannot be understood")
-    return Step(
-        at=step["at"], submit=str(step.get("submit", "")), finish=str(step.get("finish", ""))
-    )
+    right = "right would be {at: 60, submit: name}"
+    if not isinstance(step, Mapping) or not set(step) <= {"at", "submit", "finish"}:
+        raise CaseError(f"{source}: events: {step!r} cannot be understood; {right}")
+    at = step.get("at")
+    if isinstance(at, bool) or not isinstance(at, (int, float)) or not math.isfinite(at) or at < 0:
+        raise CaseError(f"{source}: events: {step!r} has no time; {right}")
+    return Step(at=at, submit=str(step.get("submit", "")), finish=str(step.get("finish", "")))
 
 
 @dataclass(slots=True)
@@ -185,7 +207,12 @@ class Play:
 
 
 def play_case(case: Case) -> Answer:
-    """Play a case to its end."""
+    """Play a case to its end. Raises CaseError if it never comes to rest."""
+    return _answer(play_on(case))
+
+
+def play_on(case: Case) -> Play:
+    """A case that has been played to its end, with its engine at rest."""
     play = _set_up(case)
     play.engine.sample_due(case.now)
     _run_to_rest(play, case.now)
@@ -195,7 +222,7 @@ def play_case(case: Case) -> Answer:
             _run_to_rest(play, due)
         _apply_steps(play, now)
         _run_to_rest(play, now)
-    return _answer(play)
+    return play
 
 
 def _set_up(case: Case) -> Play:
