@@ -9,23 +9,23 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from scheduler.book import Book, Charge
+from scheduler.book import Charge
 from scheduler.fair_preemption import find_fair_targets
 from scheduler.flavors import Assignment, Desk, Menu, Mode, Tried, assign
 from scheduler.layout import Reclaim
 from scheduler.model import (
     FlavorName,
-    NodeName,
     PodSet,
     PodSetAssignment,
     ResourceName,
     WaitReason,
 )
 from scheduler.pending import Shape
+from scheduler.placement import Places, find_places, placed_by, solve
 from scheduler.preemption import Attack, Target, find_targets
 from scheduler.quota import Amounts
 from scheduler.state import State, Waiting
-from scheduler.topology import Place, Space, place
+from scheduler.topology import Place, Space
 
 
 class Outcome(enum.Enum):
@@ -70,9 +70,6 @@ class Nomination:
     def unfinished(self) -> bool:
         """Whether the search for flavors stopped early and has flavors left to try."""
         return any(start for starts in self.tried for start in starts)
-
-
-Places = tuple[tuple[tuple[NodeName, int], ...], ...]
 
 
 def nominate(
@@ -264,55 +261,6 @@ def choose_targets(attack: Attack) -> tuple[Target, ...]:
     if attack.state.layout.fair_sharing is not None:
         return find_fair_targets(attack)
     return find_targets(attack)
-
-
-def find_places(
-    state: State,
-    pod_sets: Sequence[PodSet],
-    flavors: Sequence[dict[ResourceName, FlavorName]],
-    books: Sequence[Book],
-) -> Places | None:
-    """Named nodes for every pod set, each seeing those before it, or None."""
-    return solve(state, pod_sets, flavors, [book.space for book in books])
-
-
-def solve(
-    state: State,
-    pod_sets: Sequence[PodSet],
-    flavors: Sequence[dict[ResourceName, FlavorName]],
-    spaces: Sequence[Space],
-) -> Places | None:
-    """Places in which there is room in every one of `spaces`."""
-    taken: list[tuple[Place, ...]] = []
-    found: list[tuple[tuple[NodeName, int], ...]] = []
-    for pods, chosen in zip(pod_sets, flavors, strict=True):
-        flavor = placed_by(state, pods, chosen)
-        if flavor is None:
-            found.append(())
-            continue
-        eligible = state.nodes.eligible(state.flavors[flavor], pods)
-        shape = state.nodes.shape(pods)
-        nodes = place(spaces, eligible, shape, pods.count, tight=state.layout.options.tight)
-        if nodes is None:
-            break
-        found.append(nodes)
-        if len(pod_sets) > 1:
-            taken.append((Place(nodes, shape),))
-            for space in spaces:
-                space.take(taken[-1])
-    for places in taken:
-        for space in spaces:
-            space.give(places)
-    return tuple(found) if len(found) == len(pod_sets) else None
-
-
-def placed_by(
-    state: State, pods: PodSet, chosen: dict[ResourceName, FlavorName]
-) -> FlavorName | None:
-    """The flavor whose nodes a pod set lies on: the first that has a topology."""
-    return next(
-        (f for name in pods.requests if (f := chosen.get(name)) and state.flavors[f].levels), None
-    )
 
 
 def charge_for(state: State, result: Nomination, found: Assignment, places: Places) -> Charge:

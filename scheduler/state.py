@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from scheduler.book import Book, Charge
 from scheduler.fairshare import UsageLedger
 from scheduler.flavors import Menu, Tried, menu
-from scheduler.layout import Flavor, Layout, Queue
+from scheduler.layout import HOSTNAME, Flavor, Layout, Queue
 from scheduler.model import (
     Admission,
     FlavorName,
@@ -144,7 +144,9 @@ class State:
 
     def __post_init__(self) -> None:
         self.tree = QuotaTree(self.layout)
-        self.nodes = Nodes()
+        self.nodes = Nodes(
+            tuple(f for f in self.layout.flavors if f.levels and f.levels[-1] != HOSTNAME)
+        )
         self.present = self.future = Book(self.tree, self.nodes)
         self.ledger = UsageLedger(self.layout, self.tree)
         self.outlook = Outlook(self)

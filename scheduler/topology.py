@@ -15,14 +15,16 @@ Order of nodes for a gang (least free capacity first, so that whole nodes stay w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler.domains import Levels
 from scheduler.layout import Flavor
 from scheduler.model import (
     PODS,
+    FlavorName,
     Node,
     NodeName,
     Operator,
@@ -107,15 +109,31 @@ def _whole(text: str | None) -> int | None:
         return None
 
 
+def _path(flavor: Flavor, node: Node) -> tuple[str, ...] | None:
+    """A node's place in a flavor's topology; None if it is none of its nodes."""
+    if not flavor.node_labels.items() <= node.labels.items():
+        return None
+    path = tuple(node.labels.get(level, "") for level in flavor.levels)
+    return path if all(path) else None
+
+
+def _firsts(paths: Sequence[tuple[str, ...]]) -> list[int]:
+    """Where each run of equal paths begins."""
+    return [n for n, path in enumerate(paths) if n == 0 or paths[n - 1] != path]
+
+
 class Nodes:
     """The machines, as arrays in name order.
 
     Nodes that pods lie on but nobody has observed (yet, or any more) have a column without
-    capacity.
+    capacity. Flavors whose topology ends above single nodes (`coarse`) have a column for each
+    of their lowest domains instead, a *bundle* of nodes named by flavor and level values.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, coarse: tuple[Flavor, ...] = ()) -> None:
         self.known: dict[NodeName, Node] = {}
+        self._coarse = coarse
+        self._bundles: dict[FlavorName, dict[NodeName, Node]] = {}
         self.names: list[NodeName] = []
         self.index: dict[NodeName, int] = {}
         self.rows: dict[ResourceName, int] = {PODS: 0}
@@ -126,6 +144,7 @@ class Nodes:
         self._missing: set[NodeName] = set()
         self._changed = False
         self._eligible: dict[tuple[object, ...], Indices] = {}
+        self._levels: dict[FlavorName, Levels] = {}
 
     def observe(self, node: Node) -> None:
         """Learn of a node or of its change; `settle` makes it count."""
@@ -166,11 +185,12 @@ class Nodes:
         for node in self.known.values():
             for resource in (*node.capacity, *node.outside):
                 self.rows.setdefault(resource, len(self.rows))
-        names = sorted({*self.known, *held, *self._missing})
+        known = {**self.known, **self._bundle()}
+        names = sorted({*known, *held, *self._missing})
         index = {name: number for number, name in enumerate(names)}
         capacity = np.zeros((len(self.rows), len(names)), dtype=np.int64)
         outside = np.zeros_like(capacity)
-        for name, node in self.known.items():
+        for name, node in known.items():
             column = index[name]
             capacity[0, column] = AMPLE
             for resource, amount in node.capacity.items():
@@ -186,16 +206,58 @@ class Nodes:
         self.names, self.index = names, index
         self.capacity, self.outside = capacity, outside
         self.usable = np.array(
-            [
-                (n := self.known.get(name)) is not None and n.ready and n.schedulable
-                for name in names
-            ],
+            [(n := known.get(name)) is not None and n.ready and n.schedulable for name in names],
             dtype=np.bool_,
         )
         self._missing.clear()
         self._eligible.clear()
+        self._levels.clear()
         self._changed = False
         self.version += 1
+
+    def _bundle(self) -> dict[NodeName, Node]:
+        """The lowest domains of coarse flavors, each as one machine."""
+        self._bundles = {flavor.name: {} for flavor in self._coarse}
+        for flavor in self._coarse:
+            mine = self._bundles[flavor.name]
+            for _, node in sorted(self.known.items()):
+                path = _path(flavor, node)
+                if path is None or not (node.ready and node.schedulable):
+                    continue
+                name = NodeName("/".join((flavor.name, *path)))
+                labels = {**flavor.node_labels, **dict(zip(flavor.levels, path, strict=True))}
+                before = mine.get(name) or Node(name=name, labels=labels, capacity={})
+                total = dict(before.capacity)
+                pods = node.capacity.get(PODS, AMPLE)
+                for resource, amount in {**node.capacity, PODS: pods}.items():
+                    total[resource] = total.get(resource, 0) + amount
+                mine[name] = replace(before, capacity=total)
+        return {name: node for mine in self._bundles.values() for name, node in mine.items()}
+
+    def _of(self, flavor: Flavor) -> Mapping[NodeName, Node]:
+        """The machines among which a flavor's are: nodes, or the bundles of a coarse flavor."""
+        return self._bundles.get(flavor.name, self.known)
+
+    def levels(self, flavor: Flavor) -> Levels:
+        """The topology of a flavor: its domains in the order of their paths."""
+        found = self._levels.get(flavor.name)
+        if found is None:
+            machines = self._of(flavor)
+            leaves = sorted(
+                (path, column)
+                for column in self.members(flavor).tolist()
+                if (path := _path(flavor, machines[self.names[column]])) is not None
+            )
+            starts = []
+            for depth in range(1, len(flavor.levels)):
+                below = _firsts([path[: depth + 1] for path, _ in leaves])
+                number = {at: n for n, at in enumerate(below)}
+                firsts = _firsts([path[:depth] for path, _ in leaves])
+                starts.append(np.array([number[at] for at in firsts], dtype=np.intp))
+            columns = np.array([column for _, column in leaves], dtype=np.intp)
+            found = Levels(labels=flavor.levels, columns=columns, starts=tuple(starts))
+            self._levels[flavor.name] = found
+        return found
 
     def eligible(self, flavor: Flavor, pods: PodSet, *, usable_only: bool = True) -> Indices:
         """Columns of the nodes of a flavor that these pods may lie on, in name order."""
@@ -210,13 +272,19 @@ class Nodes:
         if found is None:
             wanted = {**pods.node_selector, **flavor.node_labels}
             tolerations = (*pods.tolerations, *flavor.tolerations)
+            coarse = flavor.name in self._bundles
             found = self._select(
+                self._of(flavor),
                 lambda node: (
-                    wanted.items() <= node.labels.items()
-                    and (
-                        not pods.affinity or any(meets(node.labels, term) for term in pods.affinity)
+                    (coarse and flavor.node_labels.items() <= node.labels.items())
+                    or (
+                        wanted.items() <= node.labels.items()
+                        and (
+                            not pods.affinity
+                            or any(meets(node.labels, term) for term in pods.affinity)
+                        )
+                        and all(tolerates(tolerations, taint) for taint in node.taints)
                     )
-                    and all(tolerates(tolerations, taint) for taint in node.taints)
                 ),
                 usable_only=usable_only,
             )
@@ -233,16 +301,25 @@ class Nodes:
         found = self._eligible.get(key)
         if found is None:
             labels = flavor.node_labels.items()
-            found = self._select(lambda node: labels <= node.labels.items(), usable_only=True)
+            machines = self._of(flavor)
+            found = self._select(
+                machines, lambda node: labels <= node.labels.items(), usable_only=True
+            )
             self._eligible[key] = found
         return found
 
-    def _select(self, test: Callable[[Node], bool], *, usable_only: bool) -> Indices:
+    def _select(
+        self,
+        machines: Mapping[NodeName, Node],
+        test: Callable[[Node], bool],
+        *,
+        usable_only: bool,
+    ) -> Indices:
         return np.array(
             [
                 number
                 for number, name in enumerate(self.names)
-                if (node := self.known.get(name)) is not None
+                if (node := machines.get(name)) is not None
                 and (not usable_only or (node.ready and node.schedulable))
                 and test(node)
             ],
@@ -371,6 +448,17 @@ def shortfall(spaces: Sequence[Space], eligible: Indices, shape: Shape) -> Short
         largest=int(lead.max()),
         outside=spaces[0].nodes.held_outside(shape[0][0], eligible),
     )
+
+
+def room(spaces: Sequence[Space], shape: Shape, columns: Indices, *, less: Shape = ()) -> Ints:
+    """How many pods fit in each of `columns`, in every space, beside a pod of shape `less`."""
+    taken = dict(less)
+    counts = [
+        (_room(spaces, row, columns) - taken.get(row, 0)).clip(min=0) // amount
+        for row, amount in shape
+    ]
+    least: Ints = np.minimum.reduce(counts)
+    return least
 
 
 def _room(spaces: Sequence[Space], row: int, eligible: Indices) -> Ints:

@@ -71,13 +71,15 @@ def read_nodes(shelf: Shelf) -> tuple[Node, ...]:
             ResourceName(name): to_base(ResourceName(name), amount)
             for name, amount in (one.status.allocatable or one.status.capacity).items()
         }
-        for name, amount in taken.get(one.metadata.name, {}).items():
+        outside = taken.get(one.metadata.name, {})
+        for name, amount in outside.items():
             if name in capacity:
                 capacity[name] -= amount
         return Node(
             name=NodeName(one.metadata.name),
             labels=one.metadata.labels,
             capacity=capacity,
+            outside=outside,
             taints=tuple(read_taint(taint) for taint in one.spec.taints),
             ready=any(c.type == "Ready" and c.status == "True" for c in one.status.conditions),
             schedulable=not one.spec.unschedulable,
@@ -289,7 +291,7 @@ def read_admission(one: kueue.WorkloadObject, workload: Workload, setting: Setti
                 name=pods.name,
                 count=max(0, count - gone.get(pods.name, 0)),
                 flavors={ResourceName(r): FlavorName(f) for r, f in sorted(found.flavors.items())},
-                nodes=_read_places(found.topology_assignment, setting.hosts),
+                nodes=_read_places(found, setting.hosts),
             )
         )
     return Admission(
@@ -301,17 +303,19 @@ def read_admission(one: kueue.WorkloadObject, workload: Workload, setting: Setti
 
 
 def _read_places(
-    part: kueue.TopologyAssignment | None, hosts: Mapping[str, NodeName]
+    assignment: kueue.AssignmentPart, hosts: Mapping[str, NodeName]
 ) -> tuple[tuple[NodeName, int], ...]:
-    """Pods per node (per domain, named by all its values, where nodes are not told apart)."""
+    """Pods per node; in a coarse topology per bundle, named by flavor and level values."""
+    part = assignment.topology_assignment
     if part is None:
         return ()
+    flavor = next(iter(assignment.flavors.values()), "")
     places: dict[NodeName, int] = {}
     for values, count in _domains(part):
         if part.levels[-1] == HOSTNAME:
             name = hosts.get(values[-1], NodeName(values[-1]))
         else:
-            name = NodeName("/".join(values))
+            name = NodeName("/".join((flavor, *values)))
         places[name] = places.get(name, 0) + count
     return tuple(sorted(places.items()))
 

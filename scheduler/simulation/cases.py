@@ -384,7 +384,7 @@ def _domains(
     found = []
     for name, count in nodes:
         labels = play.nodes[name].labels if name in play.nodes else {}
-        path = [labels.get(level, "") for level in levels] if labels else name.split("/")
+        path = [labels.get(level, "") for level in levels] if labels else name.split("/")[1:]
         values = path[-1:] if levels[-1] == HOSTNAME else path
         found.append((path, DomainAnswer(values=values, count=count)))
     return [domain for _, domain in sorted(found, key=lambda pair: pair[0])]
