@@ -48,12 +48,12 @@ class Menu:
     """Per pod set, per resource group: the flavors it may take, in order.
 
     Pod sets that are placed together choose together: `leaders` names for each pod set the
-    first of its group, whose entry counts for all of them. `uncovered` is a resource that no
-    group of the queue covers, if that is forbidden.
+    first of its group, whose entry counts for all of them (without leaders, each for itself).
+    `uncovered` is a resource that no group of the queue covers, if that is forbidden.
     """
 
     groups: tuple[tuple[tuple[Option, ...], ...], ...]
-    leaders: tuple[int, ...]
+    leaders: tuple[int, ...] = ()
     uncovered: ResourceName | None = None
 
     @property
@@ -233,7 +233,8 @@ def assign(desk: Desk, choices: Menu, start: Tried | None = None) -> Assignment:
     result = Assignment()
     picks: list[dict[ResourceName, FlavorName]] = []
     for number, groups in enumerate(choices.groups):
-        picked = picks[choices.leaders[number]] if choices.leaders[number] < number else {}
+        leader = choices.leaders[number] if choices.leaders else number
+        picked = picks[leader] if leader < number else {}
         tried: list[int] = []
         taken: list[int] = []
         for at, options in enumerate(groups):

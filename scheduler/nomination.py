@@ -183,7 +183,7 @@ def _choose(
 
 def _fit(state: State, result: Nomination, found: Assignment) -> bool:
     """Fill in a fit, or that it fits later; False if there is no placement in the future."""
-    books = state.books
+    books = state.books if state.layout.options.claims else (state.future,)
     places = find_places(state, result.pod_sets, found.flavors, books)
     if places is not None:
         result.charge = charge_for(state, result, found, places)

@@ -103,6 +103,13 @@ def _account(state: State, team: TeamName, charge: Charge, now: Seconds) -> None
 
 
 def _decide(state: State, nomination: Nomination, outcomes: Outcomes, now: Seconds) -> None:
+    waits = False
+    if nomination.outcome in (Outcome.FIT, Outcome.PREEMPT):
+        if _overlaps(nomination):
+            nomination = _again(state, nomination)
+            waits = nomination.outcome is Outcome.FIT
+        else:
+            nomination = _replaced(state, nomination)
     match nomination.outcome:
         case Outcome.NO_FIT | Outcome.LATER:
             _requeue(state, nomination, outcomes, _WORDS[nomination.reason])
@@ -110,7 +117,14 @@ def _decide(state: State, nomination: Nomination, outcomes: Outcomes, now: Secon
             _reserve(state, nomination, outcomes)
             _requeue(state, nomination, outcomes, _WORDS[nomination.reason])
         case Outcome.FIT | Outcome.PREEMPT:
-            _take(state, nomination, outcomes, now)
+            if _overlaps(nomination) or not _still_fits(state, nomination):
+                _skip(state, nomination, outcomes)
+            elif waits:
+                _wait(state, nomination, outcomes)
+            elif nomination.outcome is Outcome.FIT:
+                _admit(state, nomination, outcomes, now)
+            else:
+                _preempt(state, nomination, outcomes, now)
 
 
 _WORDS = {
@@ -127,34 +141,47 @@ def _overlaps(nomination: Nomination) -> bool:
     return any(target.running.leaving for target in nomination.targets)
 
 
-def _take(state: State, nomination: Nomination, outcomes: Outcomes, now: Seconds) -> None:
-    """Admit or preempt, if nothing has come in between since the nomination."""
-    waits = False
-    if _overlaps(nomination):
-        nomination = nominate(
-            state, nomination.queue, nomination.waiting, nomination.shape, again=nomination
-        )
-        waits = nomination.outcome is Outcome.FIT
-    if not nomination.useful or nomination.charge is None or not _still_fits(state, nomination):
-        _skip(state, nomination, outcomes)
-    elif waits:
-        _wait(state, nomination, outcomes)
-    elif nomination.outcome is Outcome.FIT:
-        _admit(state, nomination, outcomes, now)
-    else:
-        _preempt(state, nomination, outcomes, now)
+def _again(state: State, nomination: Nomination) -> Nomination:
+    """The same head looked at once more, over the flavors nominated first."""
+    number, waiting, shape = nomination.queue, nomination.waiting, nomination.shape
+    return nominate(state, number, waiting, shape, again=nomination)
 
 
-def _still_fits(state: State, nomination: Nomination) -> bool:
+def _replaced(state: State, nomination: Nomination) -> Nomination:
+    """Where only the places are taken by now, look again with the same flavors.
+
+    Kueue looks while the targets of earlier heads still count; so do we where it is matched.
+    """
+    charge, book = nomination.charge, state.future
+    if charge is None or nomination.version == book.version or not charge.places:
+        return nomination
+    quota, places = _room_for(state, nomination, charge)
+    if places or not quota:
+        return nomination
+    recalled = [] if state.layout.options.claims else state.recall()
+    found = _again(state, nomination)
+    state.dismiss(recalled)
+    return found
+
+
+def _room_for(state: State, nomination: Nomination, charge: Charge) -> tuple[bool, bool]:
     """Whether quota and places are free, with the targets of this and earlier heads gone."""
-    if nomination.charge is None or nomination.version == state.future.version:
-        return True
     book = state.future
     mark = book.checkpoint()
     for target in nomination.targets:
-        book.discharge(target.running.charge)
-    fits = book.fits(nomination.charge)
+        if not target.running.leaving:
+            book.discharge(target.running.charge)
+    quota = state.tree.fits(book.usage, charge.queue, charge.amounts)
+    places = book.space.holds(charge.places)
     book.rollback(mark)
+    return quota, places
+
+
+def _still_fits(state: State, nomination: Nomination) -> bool:
+    """Whether nothing that was decided since the nomination is in its way."""
+    if nomination.charge is None or nomination.version == state.future.version:
+        return True
+    fits = _room_for(state, nomination, nomination.charge) == (True, True)
     later = nomination.outcome is Outcome.PREEMPT or not state.layout.options.claims
     return fits and (later or state.present.fits(nomination.charge))
 

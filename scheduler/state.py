@@ -225,6 +225,23 @@ class State:
             self.outlook.add(running)
             self.outlook.forget()
 
+    def recall(self) -> list[Running]:
+        """For a trial, count those who were told to stop as still there, and as targets."""
+        recalled = sorted(self.leaving.values(), key=lambda running: running.rank)
+        for running in recalled:
+            self.future.charge(running.charge)
+            running.leaving = False
+            insort(self.ranks[running.charge.queue], running.rank)
+            self.outlook.add(running)
+        return recalled
+
+    def dismiss(self, recalled: list[Running]) -> None:
+        """The exact inverse of `recall`."""
+        for running in recalled:
+            self.future.discharge(running.charge)
+            running.leaving = True
+            self._unrank(running)
+
     def end(self, running: Running) -> None:
         """Somebody's pods are all gone."""
         del self.running[running.workload.id]
