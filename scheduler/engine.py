@@ -97,10 +97,14 @@ class Engine:
             return Decisions()
         admissions = passes.start_claims(state, now)
         preemptions: list[Preemption] = []
+        rounds = 0
         for _ in range(PASSES_AT_MOST):
             if not state.dirty:
                 return Decisions(admissions=tuple(admissions), preemptions=tuple(preemptions))
             outcomes = passes.run_pass(state, now)
+            rounds = 0 if outcomes.progress else rounds + 1
+            if rounds > state.rounds:
+                state.dirty.clear()  # heads only go round their flavors
             admissions += outcomes.admissions
             preemptions += outcomes.preemptions
         raise EngineError(f"the cycle at {now} does not come to rest")

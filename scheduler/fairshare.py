@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from scheduler.layout import Layout, Order, UsageRules
+from scheduler.layout import Layout, UsageRules
 from scheduler.model import ResourceName, Seconds, TeamName, Usage
 from scheduler.quantities import CPU
 from scheduler.quota import Amounts, QuotaTree
@@ -33,7 +33,6 @@ class UsageLedger:
         self.rules: UsageRules | None = layout.usage
         self._team_weights: dict[TeamName, float] = {t.name: t.weight for t in layout.teams}
         self._team_weights |= {local.team: local.weight for local in layout.local_queues}
-        self._by_usage = tuple(queue.order is Order.USAGE for queue in layout.queues)
         self.resources: tuple[ResourceName, ...] = tuple(dict.fromkeys(r for _, r in tree.pairs))
         self._rows: Sequence[int] = [self.resources.index(r) for _, r in tree.pairs]
         flavors = {flavor.name: flavor.weight for flavor in layout.flavors}
@@ -73,9 +72,9 @@ class UsageLedger:
         for column, amount in amounts:
             held[self._rows[column]] += sign * self._chips[column] * amount
 
-    def enter(self, team: TeamName, queue: int, amounts: Amounts, now: Seconds) -> None:
-        """Charge the entry penalty of an admission, where the queue is ordered by usage."""
-        if self.rules is None or not self._by_usage[queue]:
+    def enter(self, team: TeamName, amounts: Amounts, now: Seconds) -> None:
+        """Charge the entry penalty of an admission."""
+        if self.rules is None:
             return
         self._sample(team, now)
         entry = 1.0 - self._decay(self.rules.interval)

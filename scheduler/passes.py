@@ -34,8 +34,14 @@ class Outcomes:
     admissions: list[Admission] = field(default_factory=list)
     preemptions: list[Preemption] = field(default_factory=list)
     moved: set[int] = field(default_factory=set)
+    parked: bool = False
     reserved: list[Charge] = field(default_factory=list)
     started: set[WorkloadId] = field(default_factory=set)
+
+    @property
+    def progress(self) -> bool:
+        """Whether the next pass finds another situation; else heads only go on searching."""
+        return bool(self.started) or self.parked
 
 
 def run_pass(state: State, now: Seconds) -> Outcomes:
@@ -98,7 +104,9 @@ def _admission(
 
 def _account(state: State, team: TeamName, charge: Charge, now: Seconds) -> None:
     state.ledger.hold(team, charge.amounts, now)
-    state.ledger.enter(team, charge.queue, charge.amounts, now)
+    rules = state.ledger.rules
+    if rules is not None and (rules.exact or state.queues[charge.queue].by_usage):
+        state.ledger.enter(team, charge.amounts, now)
     state.stale_scores()
 
 
@@ -306,6 +314,6 @@ def _park(state: State, nomination: Nomination, outcomes: Outcomes) -> None:
     queue = state.queues[nomination.queue]
     if queue.strict and not queue.per_flavor:
         return
-    nomination.shape.parked = True
+    nomination.shape.parked = outcomes.parked = True
     state.stale_heads(nomination.queue)
     outcomes.moved.add(state.realm[nomination.queue])

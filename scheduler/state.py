@@ -134,6 +134,7 @@ class State:
     dirty: set[int] = field(init=False, default_factory=set)
     turn: int = field(init=False, default=0)
     releases: list[int] = field(init=False)
+    rounds: int = field(init=False)
     flavors: dict[FlavorName, Flavor] = field(init=False)
     _guests: list[set[int]] = field(init=False)
     _by_usage: tuple[PendingQueue, ...] = field(init=False)
@@ -158,6 +159,8 @@ class State:
         self.releases = [0] * len(self.layout.queues)
         self.gpus = [0] * self.tree.queues
         self.count = [0] * self.tree.queues
+        groups = [group for queue in self.layout.queues for group in queue.groups]
+        self.rounds = 2 * max((len(group.flavors) for group in groups), default=1)
         self.flavors = {flavor.name: flavor for flavor in self.layout.flavors}
         self.realm = _realms(self.layout, self.tree)
         self.realm_queues = {

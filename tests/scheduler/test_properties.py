@@ -13,7 +13,7 @@ from scheduler.events import Evicted, NodeObserved, Submitted
 from scheduler.invariants import check_invariants
 from scheduler.layout import Layout
 from scheduler.model import Decisions, Workload, WorkloadId
-from scheduler.nomination import find_places
+from scheduler.placement import find_places
 from scheduler.state import State
 from tests.scheduler.builders import a_node
 from tests.scheduler.worlds import World, layouts, workloads
@@ -123,7 +123,7 @@ def _could_spare(
         if (
             tree.fits(book.usage, charge.queue, charge.amounts)
             and not any(tree.exceeds(book.usage, charge.queue, c, n) for c, n in charge.amounts)
-            and find_places(state, claim.waiting, flavors, (book,)) is not None
+            and find_places(state, claim.waiting.workload.pod_sets, flavors, (book,)) is not None
         ):
             spared.append(target)
         book.rollback(inner)
