@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from scheduler.book import Charge
 from scheduler.nomination import Nomination
 from scheduler.pending import Key, order_key
 from scheduler.state import State
@@ -49,11 +48,10 @@ def _winner(state: State, cohort: int, heads: dict[int, Nomination]) -> Nominati
 
 
 def _rank(state: State, node: int, head: Nomination) -> Rank:
-    book = state.future
-    use = Charge(head.queue, head.amounts, ())
-    book.charge(use)
-    share = state.shares.of(book.usage, node)
-    book.discharge(use)
+    usage = state.future.usage
+    state.tree.charge(usage, head.queue, head.amounts)
+    share = state.shares.of(usage, node)
+    state.tree.discharge(usage, head.queue, head.amounts)
     asked = {column for column, amount in head.amounts if amount > 0}
     return (
         not asked.isdisjoint(share.borrowed),

@@ -13,7 +13,7 @@ import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from scheduler.layout import Flavor, Layout, Preference, Queue, Search
+from scheduler.layout import Flavor, Layout, Preference, Queue, Reclaim, Search
 from scheduler.model import FlavorName, PodSet, ResourceName, WaitReason, Workload
 from scheduler.quota import QuotaTree
 from scheduler.topology import meets, tolerates
@@ -105,12 +105,17 @@ Oracle = Callable[[int, int], tuple[Mode, int]]
 
 
 def menu(
-    layout: Layout, tree: QuotaTree, queue: Queue, workload: Workload, counts: tuple[int, ...]
+    layout: Layout,
+    tree: QuotaTree,
+    queue: Queue,
+    workload: Workload,
+    counts: tuple[int, ...] | None = None,
 ) -> Menu:
-    """Work out what a workload of this shape may take in a queue, with `counts` pods.
+    """Work out what a workload of this shape may take in a queue, with `counts` pods (all).
 
     Static, so worth keeping.
     """
+    counts = counts or tuple(pods.count for pods in workload.pod_sets)
     leaders = _leaders(workload.pod_sets)
     with_levels = [f for g in queue.groups for f in g.flavors if layout.flavor(f).levels]
     all_levels = len(with_levels) == sum(len(g.flavors) for g in queue.groups)
@@ -201,14 +206,23 @@ def admits(flavor: Flavor, pods: PodSet, *, all_levels: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What one search needs to know of its queue: its number, the tree and its use."""
+    """What one search needs to know of its queue: its number, the tree and its use.
+
+    `fair` says that preemption goes by shares.
+    """
 
     tree: QuotaTree
     usage: list[int]
     number: int
     queue: Queue
     oracle: Oracle
-    may_borrow: bool
+    fair: bool = False
+
+    @property
+    def may_borrow(self) -> bool:
+        """Whether others may be stopped for a request that borrows."""
+        reclaims = self.queue.reclaim is not Reclaim.NEVER
+        return self.queue.borrow_within is not None or (self.fair and reclaims)
 
     def rate(self, column: int, amount: int) -> tuple[Mode, int, WaitReason]:
         """Mode and borrowing level of one column for `amount` in all, and what is short."""
@@ -231,6 +245,9 @@ def assign(desk: Desk, choices: Menu, start: Tried | None = None) -> Assignment:
     The mode is NO_FIT as soon as one group has none.
     """
     result = Assignment()
+    if choices.uncovered is not None:
+        result.mode = Mode.NO_FIT
+        return result
     picks: list[dict[ResourceName, FlavorName]] = []
     for number, groups in enumerate(choices.groups):
         leader = choices.leaders[number] if choices.leaders else number

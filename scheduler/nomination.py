@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from scheduler.book import Charge
 from scheduler.fair_preemption import find_fair_targets
 from scheduler.flavors import Assignment, Desk, Menu, Mode, Tried, assign
-from scheduler.layout import Reclaim
 from scheduler.model import (
     FlavorName,
     PodSet,
@@ -174,10 +173,8 @@ def _choose(
         return (Mode.PREEMPT if own else Mode.RECLAIM), level
 
     queue = state.layout.queues[number]
-    may_borrow = queue.borrow_within is not None or (
-        state.layout.fair_sharing is not None and queue.reclaim is not Reclaim.NEVER
-    )
-    desk = Desk(state.tree, state.future.usage, number, queue, oracle, may_borrow)
+    fair = state.layout.fair_sharing is not None
+    desk = Desk(state.tree, state.future.usage, number, queue, oracle, fair)
     return assign(desk, choices, start)
 
 

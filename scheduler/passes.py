@@ -111,13 +111,13 @@ def _account(state: State, team: TeamName, charge: Charge, now: Seconds) -> None
 
 
 def _decide(state: State, nomination: Nomination, outcomes: Outcomes, now: Seconds) -> None:
-    waits = False
+    looked, waits = nomination, False
     if nomination.outcome in (Outcome.FIT, Outcome.PREEMPT):
-        if _overlaps(nomination):
-            nomination = _again(state, nomination)
-            waits = nomination.outcome is Outcome.FIT
-        else:
-            nomination = _replaced(state, nomination)
+        looked, waits = _looked_at_again(state, nomination)
+    if state.layout.options.claims and _lost(nomination, looked):
+        _skip(state, looked, outcomes)
+        return
+    nomination = looked
     match nomination.outcome:
         case Outcome.NO_FIT | Outcome.LATER:
             _requeue(state, nomination, outcomes, _WORDS[nomination.reason])
@@ -135,6 +135,28 @@ def _decide(state: State, nomination: Nomination, outcomes: Outcomes, now: Secon
                 _preempt(state, nomination, outcomes, now)
 
 
+def _looked_at_again(state: State, nomination: Nomination) -> tuple[Nomination, bool]:
+    """What is left of a nomination after earlier heads, and whether it only waits for targets.
+
+    Kueue goes on with targets that have become needless; with claims we look again, so that
+    nobody is stopped in vain.
+    """
+    if state.layout.options.claims:
+        if not _stale(state, nomination):
+            return nomination, False
+        number, waiting, shape = nomination.queue, nomination.waiting, nomination.shape
+        return nominate(state, number, waiting, shape), False
+    if _overlaps(nomination):
+        found = _again(state, nomination)
+        return found, found.outcome is Outcome.FIT
+    return _replaced(state, nomination), False
+
+
+def _lost(before: Nomination, after: Nomination) -> bool:
+    """Whether an earlier head took the room of one that simply fitted."""
+    return before.outcome is Outcome.FIT and after.outcome is not Outcome.FIT
+
+
 _WORDS = {
     WaitReason.EXCEEDS_LIMIT: Word.EXCEEDS,
     WaitReason.NO_FLAVOR: Word.FLAVOR,
@@ -149,6 +171,16 @@ def _overlaps(nomination: Nomination) -> bool:
     return any(target.running.leaving for target in nomination.targets)
 
 
+def _stale(state: State, nomination: Nomination) -> bool:
+    """Whether the books have changed since the nomination in a way that matters to it."""
+    charge = nomination.charge
+    if nomination.version == state.future.version:
+        return False
+    if nomination.outcome is Outcome.FIT and charge is not None:
+        return not all(book.fits(charge) for book in state.books)
+    return True
+
+
 def _again(state: State, nomination: Nomination) -> Nomination:
     """The same head looked at once more, over the flavors nominated first."""
     number, waiting, shape = nomination.queue, nomination.waiting, nomination.shape
@@ -158,7 +190,7 @@ def _again(state: State, nomination: Nomination) -> Nomination:
 def _replaced(state: State, nomination: Nomination) -> Nomination:
     """Where only the places are taken by now, look again with the same flavors.
 
-    Kueue looks while the targets of earlier heads still count; so do we where it is matched.
+    Kueue looks while the targets of earlier heads still count.
     """
     charge, book = nomination.charge, state.future
     if charge is None or nomination.version == book.version or not charge.places:
@@ -166,7 +198,7 @@ def _replaced(state: State, nomination: Nomination) -> Nomination:
     quota, places = _room_for(state, nomination, charge)
     if places or not quota:
         return nomination
-    recalled = [] if state.layout.options.claims else state.recall()
+    recalled = state.recall()
     found = _again(state, nomination)
     state.dismiss(recalled)
     return found
@@ -289,7 +321,8 @@ def _preemption(state: State, nomination: Nomination, target: Target, now: Secon
 def _reserve(state: State, nomination: Nomination, outcomes: Outcomes) -> None:
     """Keep the quota of a head without targets from later heads of this pass.
 
-    Not where the queue could reclaim it from anyone anyway.
+    Where Kueue is matched, also the places that it would get on empty nodes. Not where the
+    queue could reclaim it from anyone anyway.
     """
     if state.layout.queues[nomination.queue].reclaim is Reclaim.ANY or nomination.charge is None:
         return
@@ -304,7 +337,8 @@ def _reserve(state: State, nomination: Nomination, outcomes: Outcomes) -> None:
             kept = min(amount, tree.nominal[cell] + tree.borrowing[cell] - usage[cell])
         amounts.append((column, max(0, kept)))
     state.fork()
-    charge = Charge(nomination.queue, tuple(amounts), nomination.charge.places)
+    places = () if state.layout.options.claims else nomination.charge.places
+    charge = Charge(nomination.queue, tuple(amounts), places)
     state.future.charge(charge)
     outcomes.reserved.append(charge)
 
