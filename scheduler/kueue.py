@@ -13,91 +13,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AwareDatetime,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
     Field,
-    PlainValidator,
     ValidationError,
 )
-from pydantic.alias_generators import to_camel
 
+from scheduler.kueue_core import (
+    Amount,
+    Condition,
+    LabelSelector,
+    Metadata,
+    NodeSpec,
+    NodeStatus,
+    Part,
+    PodSpec,
+    PodStatus,
+    PodTemplate,
+    Quiet,
+    TaintPart,
+    TolerationPart,
+)
 from scheduler.layout import FairStrategy, Preference, Reclaim, Search, Strategy, Within
 from scheduler.manifests.problems import Problem
 from scheduler.manifests.versions import upgrade
-from scheduler.model import Operator, TaintEffect
-from scheduler.quantities import read_exact
-
-Document = Mapping[str, Any]
-"""A parsed YAML document; what its values are is only known once it has been checked."""
-
-
-def _positive(value: Fraction) -> Fraction:
-    if value < 0:
-        raise ValueError(f"must not be negative, but is {value}")
-    return value
-
-
-def _read_amount(value: object) -> Fraction:
-    if not isinstance(value, (str, int, float)):
-        raise ValueError(f"{value!r} is not a quantity")  # noqa: TRY004 - pydantic wants ValueError
-    return _positive(read_exact(value))
-
-
-Amount = Annotated[Fraction, PlainValidator(_read_amount)]
-"""A quantity in whole units, exact and not negative."""
-
-
-def _none_is_empty(value: object) -> object:
-    return {} if value is None else value
-
-
-class Part(BaseModel):
-    """A piece of a manifest. Unknown fields are kept, to be named."""
-
-    model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True)
-    idle: ClassVar[frozenset[str]] = frozenset()
-    """Fields that are known and have no bearing on a decision."""
-
-
-class Quiet(BaseModel):
-    """A piece of a manifest of which the unknown rest has no bearing on a decision."""
-
-    model_config = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
-
-
-class Metadata(Quiet):
-    name: Annotated[str, Field(min_length=1)]
-    namespace: str = "default"
-    uid: str = ""
-    creation_timestamp: AwareDatetime | None = None
-    labels: Annotated[dict[str, str], BeforeValidator(_none_is_empty)] = {}
-    annotations: Annotated[dict[str, str], BeforeValidator(_none_is_empty)] = {}
-
-
-class TaintPart(Part):
-    idle = frozenset({"timeAdded"})
-    key: str
-    value: str = ""
-    effect: TaintEffect
-
-
-class TolerationPart(Part):
-    idle = frozenset({"tolerationSeconds"})
-    key: str = ""
-    operator: Literal["Exists", "Equal"] = "Equal"
-    value: str = ""
-    effect: TaintEffect | None = None
 
 
 class FlavorSpec(Part):
-    node_labels: dict[str, str] = {}
-    node_taints: list[TaintPart] = []
-    tolerations: list[TolerationPart] = []
+    node_labels: dict[str, str] = Field(default_factory=dict)
+    node_taints: list[TaintPart] = Field(default_factory=list)
+    tolerations: list[TolerationPart] = Field(default_factory=list)
     topology_name: str | None = None
 
 
@@ -132,7 +79,7 @@ class Weight(Part):
 
 class CohortSpec(Part):
     parent_name: str | None = None
-    resource_groups: list[GroupPart] = []
+    resource_groups: list[GroupPart] = Field(default_factory=list)
     fair_sharing: Weight | None = None
 
 
@@ -157,22 +104,11 @@ class AdmissionScope(Part):
     admission_mode: Literal["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"]
 
 
-class Expression(Part):
-    key: str
-    operator: Operator
-    values: list[str] = []
-
-
-class LabelSelector(Part):
-    match_labels: dict[str, str] = {}
-    match_expressions: list[Expression] = []
-
-
 StopPolicy = Literal["None", "Hold", "HoldAndDrain"]
 
 
 class QueueSpec(Part):
-    resource_groups: list[GroupPart] = []
+    resource_groups: list[GroupPart] = Field(default_factory=list)
     cohort_name: str | None = None
     queueing_strategy: Strategy = Strategy.BEST_EFFORT
     namespace_selector: LabelSelector | None = None
@@ -190,7 +126,7 @@ class LocalQueueSpec(Part):
 
 
 class ConsumedPart(Quiet):
-    consumed_resources: dict[str, Amount] = {}
+    consumed_resources: dict[str, Amount] = Field(default_factory=dict)
     last_update: AwareDatetime | None = None
 
 
@@ -200,51 +136,6 @@ class FairSharingStatus(Quiet):
 
 class LocalQueueStatus(Quiet):
     fair_sharing: FairSharingStatus | None = None
-
-
-class Resources(Quiet):
-    requests: dict[str, Amount] = {}
-    limits: dict[str, Amount] = {}
-
-
-class Container(Quiet):
-    resources: Resources = Resources()
-    restart_policy: str | None = None
-
-
-class Term(Part):
-    match_expressions: list[Expression] = []
-
-
-class Terms(Part):
-    node_selector_terms: list[Term]
-
-
-class NodeAffinity(Part):
-    idle = frozenset({"preferredDuringSchedulingIgnoredDuringExecution"})
-    required: Terms | None = Field(None, alias="requiredDuringSchedulingIgnoredDuringExecution")
-
-
-class Affinity(Part):
-    node_affinity: NodeAffinity | None = None
-
-
-class PodSpec(Quiet):
-    containers: list[Container] = []
-    init_containers: list[Container] = []
-    overhead: dict[str, Amount] = {}
-    node_selector: dict[str, str] = {}
-    node_name: str | None = None
-    affinity: Affinity | None = None
-    tolerations: list[TolerationPart] = []
-    # what would change a decision but is not understood; read so that it can be named
-    topology_spread_constraints: list[dict[str, Any]] = []
-    resource_claims: list[dict[str, Any]] = []
-    runtime_class_name: str | None = None
-
-
-class PodTemplate(Quiet):
-    spec: PodSpec = PodSpec()
 
 
 class Layer(Part):
@@ -260,7 +151,7 @@ class TopologyRequestPart(Part):
     pod_set_group_name: str | None = None
     pod_set_slice_required_topology: str | None = None
     pod_set_slice_size: Annotated[int, Field(ge=1)] | None = None
-    podset_slice_required_topology_constraints: list[Layer] = []
+    podset_slice_required_topology_constraints: list[Layer] = Field(default_factory=list)
 
 
 class PodSetPart(Part):
@@ -284,12 +175,6 @@ class WorkloadSpec(Part):
     pod_sets: Annotated[list[PodSetPart], Field(min_length=1)]
 
 
-class Condition(Quiet):
-    type: str
-    status: str
-    last_transition_time: AwareDatetime | None = None
-
-
 class IndividualValues(Part):
     prefix: str = ""
     suffix: str = ""
@@ -303,7 +188,7 @@ class LevelValues(Part):
 
 class Counts(Part):
     universal: int | None = None
-    individual: list[int] = []
+    individual: list[int] = Field(default_factory=list)
 
 
 class DomainSlice(Part):
@@ -321,7 +206,7 @@ class AssignmentPart(Part):
     idle = frozenset({"resourceUsage", "delayedTopologyRequest"})
     name: str = "main"
     count: int | None = None
-    flavors: dict[str, str] = {}
+    flavors: dict[str, str] = Field(default_factory=dict)
     topology_assignment: TopologyAssignment | None = None
 
 
@@ -336,35 +221,20 @@ class Reclaimable(Part):
 
 
 class WorkloadStatus(Quiet):
-    conditions: list[Condition] = []
+    conditions: list[Condition] = Field(default_factory=list)
     admission: AdmissionPart | None = None
-    reclaimable_pods: list[Reclaimable] = []
-
-
-class NodeSpec(Quiet):
-    taints: list[TaintPart] = []
-    unschedulable: bool = False
-
-
-class NodeStatus(Quiet):
-    allocatable: dict[str, Amount] = {}
-    capacity: dict[str, Amount] = {}
-    conditions: list[Condition] = []
-
-
-class PodStatus(Quiet):
-    phase: str = "Pending"
+    reclaimable_pods: list[Reclaimable] = Field(default_factory=list)
 
 
 class AdmissionFairSharing(Part):
     usage_half_life_time: str = "0s"
     usage_sampling_interval: str = "5m"
-    resource_weights: dict[str, float] = {}
+    resource_weights: dict[str, float] = Field(default_factory=dict)
 
 
 class FairSharingPart(Part):
     idle = frozenset({"enable"})
-    preemption_strategies: list[FairStrategy] = []
+    preemption_strategies: list[FairStrategy] = Field(default_factory=list)
 
 
 class Settings(Part):
@@ -431,7 +301,7 @@ class NamespaceObject(Manifest):
 
 class ConfigMapObject(Manifest):
     idle = frozenset({"binaryData", "immutable"})
-    data: dict[str, str] = {}
+    data: dict[str, str] = Field(default_factory=dict)
 
 
 KINDS: Mapping[str, type[Manifest]] = {

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from scheduler import kueue
+from scheduler import kueue_core as core
 from scheduler.layout import (
     MODEL_LABEL,
     BorrowWithin,
@@ -100,12 +101,12 @@ def read_flavors(shelf: Shelf) -> tuple[Flavor, ...]:
     return tuple(shelf.read(kueue.FlavorObject, make))
 
 
-def read_taint(taint: kueue.TaintPart) -> Taint:
+def read_taint(taint: core.TaintPart) -> Taint:
     """A taint in the engine's words."""
     return Taint(key=taint.key, value=taint.value, effect=taint.effect)
 
 
-def read_toleration(toleration: kueue.TolerationPart) -> Toleration:
+def read_toleration(toleration: core.TolerationPart) -> Toleration:
     """A toleration in the engine's words. Raises ManifestError for one that says nothing."""
     if not toleration.key and toleration.operator != "Exists":
         raise ManifestError("tolerations.operator", "must be Exists where the key is empty")

@@ -8,6 +8,7 @@ from datetime import datetime
 from fractions import Fraction
 
 from scheduler import kueue
+from scheduler import kueue_core as core
 from scheduler.layout import HOSTNAME, Flavor, LocalQueue, Queue
 from scheduler.manifests.capacity import Shelf, read_taint, read_toleration
 from scheduler.manifests.problems import ManifestError
@@ -46,7 +47,7 @@ class Setting:
     flavors: Mapping[FlavorName, Flavor]
     classes: Mapping[str, int]
     namespaces: Mapping[str, Mapping[str, str]]
-    selectors: Mapping[QueueName, kueue.LabelSelector | None]
+    selectors: Mapping[QueueName, core.LabelSelector | None]
     hosts: Mapping[str, NodeName]
 
 
@@ -88,7 +89,7 @@ def read_nodes(shelf: Shelf) -> tuple[Node, ...]:
     return tuple(sorted(shelf.read(kueue.NodeObject, make), key=lambda node: node.name))
 
 
-def pod_requests(spec: kueue.PodSpec) -> Amounts:
+def pod_requests(spec: core.PodSpec) -> Amounts:
     """What one pod takes, by Kubernetes' rules: containers together, or the largest init step."""
     total = _added(map(_container_requests, spec.containers))
     beside: dict[str, Fraction] = {}
@@ -113,7 +114,7 @@ def pod_requests(spec: kueue.PodSpec) -> Amounts:
     }
 
 
-def _container_requests(container: kueue.Container) -> dict[str, Fraction]:
+def _container_requests(container: core.Container) -> dict[str, Fraction]:
     return {**container.resources.limits, **container.resources.requests}
 
 
@@ -175,7 +176,7 @@ def _priority(spec: kueue.WorkloadSpec, classes: Mapping[str, int]) -> int:
     return value
 
 
-def selects(selector: kueue.LabelSelector | None, labels: Mapping[str, str]) -> bool:
+def selects(selector: core.LabelSelector | None, labels: Mapping[str, str]) -> bool:
     """Whether a label selector lets these labels in. Without a selector nothing gets in."""
     if selector is None:
         return False
@@ -184,7 +185,7 @@ def selects(selector: kueue.LabelSelector | None, labels: Mapping[str, str]) -> 
     )
 
 
-def _matches(expression: kueue.Expression, labels: Mapping[str, str]) -> bool:
+def _matches(expression: core.Expression, labels: Mapping[str, str]) -> bool:
     value = labels.get(expression.key)
     match expression.operator:
         case Operator.IN:
@@ -218,7 +219,7 @@ def _read_pod_set(part: kueue.PodSetPart, where: str, *, counts_pods: bool) -> P
     )
 
 
-def _read_affinity(affinity: kueue.Affinity | None) -> tuple[tuple[Requirement, ...], ...]:
+def _read_affinity(affinity: core.Affinity | None) -> tuple[tuple[Requirement, ...], ...]:
     node = affinity.node_affinity if affinity else None
     if node is None or node.required is None:
         return ()
@@ -262,7 +263,7 @@ def holds_quota(one: kueue.WorkloadObject) -> bool:
     return one.status.admission is not None and condition(one, "QuotaReserved") is not None
 
 
-def condition(one: kueue.WorkloadObject, name: str) -> kueue.Condition | None:
+def condition(one: kueue.WorkloadObject, name: str) -> core.Condition | None:
     """A condition that is true of the workload."""
     return next((c for c in one.status.conditions if c.type == name and c.status == "True"), None)
 
