@@ -11,13 +11,16 @@ Only the fields that decide something are modelled. `Quiet` parts (containers, c
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     AwareDatetime,
     Field,
+    TypeAdapter,
     ValidationError,
 )
 
@@ -36,7 +39,17 @@ from scheduler.kueue_core import (
     TaintPart,
     TolerationPart,
 )
-from scheduler.layout import FairStrategy, Preference, Reclaim, Search, Strategy, Within
+from scheduler.layout import (
+    FairStrategy,
+    Flavor,
+    Layout,
+    Preference,
+    Queue,
+    Reclaim,
+    Search,
+    Strategy,
+    Within,
+)
 from scheduler.manifests.problems import Problem
 from scheduler.manifests.versions import upgrade
 
@@ -386,3 +399,73 @@ def _unknown(part: Part, path: str) -> Iterator[str]:
             for number, item in enumerate(value):
                 if isinstance(item, Part):
                     yield from _unknown(item, f"{path}{field.alias}[{number}].")
+
+
+EXTRAS_NAME = "gpubot-layout"
+_FLAVOR_EXTRAS = {"model", "provision", "weight"}
+_KUEUE_LAYOUT = {"flavors", "queues", "cohorts", "local_queues"}
+_KUEUE_QUEUE = {
+    "name",
+    "cohort",
+    "groups",
+    "quotas",
+    "strategy",
+    "order",
+    "within",
+    "reclaim",
+    "borrow_within",
+    "fungibility",
+    "weight",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What a layout has beyond Kueue: a layout without queues, and fields by object name."""
+
+    layout: Layout
+    flavors: Mapping[str, Flavor]
+    queues: Mapping[str, Queue]
+
+
+def write_extras(layout: Layout) -> str:
+    """What Kueue has no field for, as JSON."""
+    flavor, queue = TypeAdapter(Flavor), TypeAdapter(Queue)
+    beyond = {
+        "layout": TypeAdapter(Layout).dump_python(
+            layout, mode="json", exclude=_KUEUE_LAYOUT, exclude_defaults=True
+        ),
+        "flavors": {
+            one.name: flavor.dump_python(
+                one, mode="json", include=_FLAVOR_EXTRAS, exclude_defaults=True
+            )
+            for one in layout.flavors
+        },
+        "queues": {
+            one.name: queue.dump_python(
+                one, mode="json", exclude=_KUEUE_QUEUE, exclude_defaults=True
+            )
+            for one in layout.queues
+        },
+    }
+    return json.dumps(beyond, indent=1)
+
+
+def read_extras(text: str) -> Extras:
+    """The inverse of `write_extras`. Raises ValueError for anything else."""
+    try:
+        beyond = json.loads(text)
+        layout = {"flavors": [], "queues": [], **beyond["layout"]}
+        return Extras(
+            layout=TypeAdapter(Layout).validate_python(layout),
+            flavors={
+                name: TypeAdapter(Flavor).validate_python({"name": name, **fields})
+                for name, fields in beyond["flavors"].items()
+            },
+            queues={
+                name: TypeAdapter(Queue).validate_python({"name": name, **fields})
+                for name, fields in beyond["queues"].items()
+            },
+        )
+    except (ValidationError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"is no layout: {error}") from error

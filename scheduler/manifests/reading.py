@@ -16,9 +16,11 @@ from scheduler import kueue
 from scheduler.layout import (
     HOSTNAME,
     FairStrategy,
+    Flavor,
     Layout,
     LocalQueue,
     Options,
+    Queue,
     UsageRules,
 )
 from scheduler.manifests import capacity, work
@@ -125,14 +127,69 @@ def _read_layout(shelf: Shelf, settings: kueue.Settings) -> Layout:
     cohorts = capacity.read_cohorts(shelf, by_name)
     queues = capacity.read_queues(shelf, by_name, {cohort.name: cohort for cohort in cohorts})
     local_queues = capacity.read_local_queues(shelf, {queue.name: queue for queue in queues})
+    usage = _read_usage(shelf, settings.admission_fair_sharing)
+    beyond = _read_extras(shelf)
+    if beyond is not None:
+        return replace(
+            beyond.layout,
+            flavors=tuple(_with_extras(flavor, beyond) for flavor in flavors),
+            queues=tuple(_queue_with_extras(queue, beyond) for queue in queues),
+            cohorts=cohorts,
+            local_queues=local_queues,
+            usage=usage or beyond.layout.usage,
+            fair_sharing=_read_strategies(settings.fair_sharing) or beyond.layout.fair_sharing,
+        )
     return Layout(
         flavors=flavors,
         queues=queues,
         cohorts=cohorts,
         local_queues=local_queues,
-        usage=_read_usage(shelf, settings.admission_fair_sharing),
+        usage=usage,
         fair_sharing=_read_strategies(settings.fair_sharing),
         options=PLAIN,
+    )
+
+
+def _read_extras(shelf: Shelf) -> kueue.Extras | None:
+    """What a written layout has beyond Kueue, if there is such a ConfigMap."""
+
+    def make(one: kueue.ConfigMapObject) -> kueue.Extras | None:
+        if one.metadata.name != kueue.EXTRAS_NAME:
+            shelf.remark(one, "data", "has no bearing on admission here")
+            return None
+        try:
+            return kueue.read_extras(one.data.get("layout.json", ""))
+        except ValueError as error:
+            raise ManifestError("data.layout.json", str(error)) from error
+
+    found = [extras for extras in shelf.read(kueue.ConfigMapObject, make) if extras is not None]
+    return found[0] if found else None
+
+
+def _with_extras(flavor: Flavor, beyond: kueue.Extras) -> Flavor:
+    extra = beyond.flavors.get(flavor.name)
+    if extra is None:
+        return flavor
+    model = extra.model or flavor.model
+    return replace(flavor, model=model, provision=extra.provision, weight=extra.weight)
+
+
+def _queue_with_extras(queue: Queue, beyond: kueue.Extras) -> Queue:
+    extra = beyond.queues.get(queue.name)
+    if extra is None:
+        return queue
+    return replace(
+        extra,
+        cohort=queue.cohort,
+        groups=queue.groups,
+        quotas=queue.quotas,
+        strategy=queue.strategy,
+        order=queue.order,
+        within=queue.within,
+        reclaim=queue.reclaim,
+        borrow_within=queue.borrow_within,
+        fungibility=queue.fungibility,
+        weight=queue.weight,
     )
 
 
