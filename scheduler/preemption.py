@@ -211,7 +211,7 @@ def _right(attack: Attack, candidate: Running, variant: Variant) -> Variant | No
 def sort_targets(state: State, found: list[Target]) -> tuple[Target, ...]:
     """In the order in which they are taken; see the module."""
     ordered = sorted(found, key=lambda target: target.running.rank)
-    if not any(state.queues[target.running.charge.queue].by_usage for target in ordered):
+    if not state.by_usage or not {t.running.charge.queue for t in found} & state.by_usage:
         return tuple(ordered)
     return tuple(sorted(ordered, key=cmp_to_key(partial(_compare, state))))
 
@@ -219,7 +219,7 @@ def sort_targets(state: State, found: list[Target]) -> tuple[Target, ...]:
 def _compare(state: State, one: Target, other: Target) -> int:
     """Inside a queue that is ordered by usage, who used more comes first."""
     mine, theirs = one.running, other.running
-    if mine.charge.queue == theirs.charge.queue and state.queues[mine.charge.queue].by_usage:
+    if mine.charge.queue == theirs.charge.queue and mine.charge.queue in state.by_usage:
         use, other_use = (state.ledger.score(r.workload.team) for r in (mine, theirs))
         if use != other_use:
             return -1 if use > other_use else 1

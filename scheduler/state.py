@@ -137,7 +137,7 @@ class State:
     rounds: int = field(init=False)
     flavors: dict[FlavorName, Flavor] = field(init=False)
     _guests: list[set[int]] = field(init=False)
-    _by_usage: tuple[PendingQueue, ...] = field(init=False)
+    by_usage: frozenset[int] = field(init=False)
     checked: dict[tuple[object, ...], Refusal | None] = field(init=False, default_factory=dict)
     _menus: dict[tuple[int, PodsKey, tuple[int, ...]], Menu] = field(
         init=False, default_factory=dict
@@ -154,7 +154,7 @@ class State:
         self.shares = Shares(self.layout, self.tree)
         self.queues = [PendingQueue(queue) for queue in self.layout.queues]
         self._guests = [set() for _ in self.layout.queues]
-        self._by_usage = tuple(queue for queue in self.queues if queue.by_usage)
+        self.by_usage = frozenset(n for n, queue in enumerate(self.queues) if queue.by_usage)
         self.ranks = [[] for _ in self.layout.queues]
         self.releases = [0] * len(self.layout.queues)
         self.gpus = [0] * self.tree.queues
@@ -307,8 +307,8 @@ class State:
 
     def stale_scores(self) -> None:
         """Usage changed: queues that are ordered by it have another head."""
-        for queue in self._by_usage:
-            queue.fresh = False
+        for number in self.by_usage:
+            self.queues[number].fresh = False
 
     def leave(self, waiting: Waiting) -> None:
         """A workload waits no longer."""
