@@ -108,3 +108,23 @@ def bench_chat(
 
     if not run_bench_chat(rounds):
         raise typer.Exit(1)
+
+
+@bench_app.command("kueue-baseline")
+def bench_baseline(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Run the load of Kueue's performance suite: 15,000 workloads in 30 queues, in real time."""
+    from bot.cli.suite import run_suite  # noqa: PLC0415 - see the module
+
+    run_suite("kueue-baseline", as_json=as_json)
+
+
+@bench_app.command("kueue-large")
+def bench_large(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Run the large load of the same suite: 50,000 workloads in 1,000 queues, in real time."""
+    from bot.cli.suite import run_suite  # noqa: PLC0415 - see the module
+
+    run_suite("kueue-large", as_json=as_json)
