@@ -20,17 +20,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from scheduler.book import Charge
-from scheduler.layout import FairStrategy, Reclaim
-from scheduler.preemption import (
+from scheduler.candidates import (
     Attack,
+    Source,
     Target,
     Variant,
-    fits_quota,
     of_queue,
-    put_back,
     sort_targets,
     within_quota,
 )
+from scheduler.layout import FairStrategy, Reclaim
+from scheduler.preemption import fits_quota, put_back
 from scheduler.shares import Share
 from scheduler.state import State
 
@@ -59,8 +59,10 @@ def _candidates(attack: Attack) -> list[Target]:
         for number in state.tree.tree_queues[state.tree.root[attack.queue]]:
             if number != attack.queue and not within_quota(attack, number):
                 ancestor = _common(state, attack.queue, number)
-                others += of_queue(attack, number, Variant.HIERARCHY, ancestor)
-    own = of_queue(attack, attack.queue, Variant.OWN_QUEUE, attack.queue)
+                source = Source(number, Variant.HIERARCHY, ancestor)
+                others += (target for _, target in of_queue(attack, source))
+    source = Source(attack.queue, Variant.OWN_QUEUE, attack.queue)
+    own = [target for _, target in of_queue(attack, source)]
     return [*sort_targets(state, others), *sort_targets(state, own)]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from scheduler.book import Charge
+from scheduler.candidates import Attack, Target
 from scheduler.fair_preemption import find_fair_targets
 from scheduler.flavors import Assignment, Desk, Menu, Mode, Tried, assign
 from scheduler.model import (
@@ -21,8 +22,9 @@ from scheduler.model import (
 )
 from scheduler.pending import Shape
 from scheduler.placement import Places, find_places, placed_by, solve
-from scheduler.preemption import Attack, Target, find_targets
+from scheduler.preemption import find_targets
 from scheduler.quota import Amounts
+from scheduler.seating import Seating
 from scheduler.state import State, Waiting
 from scheduler.topology import Place, Space
 
@@ -157,7 +159,6 @@ def _choose(
             queue=number,
             amounts=((column, amount),),
             short=frozenset((column,)),
-            placeable=lambda: True,
         )
         hopeful = state.outlook.may_have(number, waiting.workload.priority, attack.amounts)
         targets = choose_targets(attack) if hopeful else ()
@@ -224,7 +225,7 @@ def _attack(state: State, result: Nomination, found: Assignment) -> None:
         queue=result.queue,
         amounts=amounts,
         short=frozenset(found.short),
-        placeable=lambda: find_places(state, result.pod_sets, found.flavors, (book,)) is not None,
+        seating=Seating(state, result.pod_sets, found.flavors),
     )
     if _hopeful(state, result, found, amounts):
         result.targets = choose_targets(attack)

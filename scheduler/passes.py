@@ -17,12 +17,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from scheduler.book import Charge
+from scheduler.candidates import RULES, Target, Variant
 from scheduler.contest import hold_contest
 from scheduler.layout import Reclaim
 from scheduler.model import Admission, Preemption, Seconds, TeamName, WaitReason, WorkloadId
 from scheduler.nomination import Nomination, Outcome, nominate
 from scheduler.pending import order_key
-from scheduler.preemption import RULES, Target, Variant
 from scheduler.quota import UNLIMITED
 from scheduler.state import Claim, Scan, State, Word, running_of
 

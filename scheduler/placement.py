@@ -104,7 +104,7 @@ def _place(
     leader = min(pod_sets, key=lambda pods: pods.count) if len(pod_sets) > 1 else None
     workers = next(pods for pods in pod_sets if pods is not leader)
     shape = state.nodes.shape(workers)
-    if leader is None and _is_plain(state, workers, flavor):
+    if leader is None and is_plain(state, workers, flavor):
         eligible = state.nodes.eligible(flavor, workers)
         tight = state.layout.options.tight
         nodes = place(spaces, eligible, shape, workers.count, tight=tight)
@@ -129,7 +129,7 @@ def _place(
     return [seat if one is leader else lie for one in pod_sets]
 
 
-def _is_plain(state: State, pods: PodSet, flavor: Flavor) -> bool:
+def is_plain(state: State, pods: PodSet, flavor: Flavor) -> bool:
     """Whether single nodes are all that has to be looked at."""
     wish = _wish(pods)
     if wish.mode is not TopologyMode.UNCONSTRAINED or wish.slices:

@@ -202,7 +202,7 @@ class Nodes:
         for space, taken in zip(spaces, used, strict=True):
             free = capacity.copy()
             free[: taken.shape[0], new] -= taken[:, old]
-            space.free = free
+            space.lay_out(free)
         self.names, self.index = names, index
         self.capacity, self.outside = capacity, outside
         self.usable = np.array(
@@ -334,25 +334,35 @@ class Nodes:
 
 
 class Space:
-    """Free capacity: row per resource, column per node. Changed in place by take and give."""
+    """Free capacity: row per resource, column per node. Changed in place by take and give.
+
+    `cells` is the same memory cell by cell (`row * width + column`): single cells of an array
+    are several times dearer to reach.
+    """
 
     def __init__(self, nodes: Nodes) -> None:
         self.nodes = nodes
-        self.free: Ints = nodes.capacity.copy()
+        self.lay_out(nodes.capacity.copy())
 
     @classmethod
     def best_case(cls, nodes: Nodes) -> Space:
         """All that the nodes have, with nobody there, not even pods outside our care."""
         space = cls(nodes)
-        space.free = nodes.capacity + nodes.outside
+        space.lay_out(nodes.capacity + nodes.outside)
         return space
 
     def copy(self) -> Space:
         """An independent space with the same placements."""
         other = Space.__new__(Space)
         other.nodes = self.nodes
-        other.free = self.free.copy()
+        other.lay_out(self.free.copy())
         return other
+
+    def lay_out(self, free: Ints) -> None:
+        """Take over a table of free capacity."""
+        self.free: Ints = free
+        self.width = free.shape[1]
+        self.cells = free.reshape(-1).data
 
     def room(self, row: int, eligible: Indices) -> Ints:
         """What is free of one resource; nothing of one that no node has shown yet."""
@@ -370,12 +380,12 @@ class Space:
         self._shift(places, 1)
 
     def _shift(self, places: tuple[Place, ...], sign: int) -> None:
-        index, free = self.nodes.index, self.free
+        index, cells, width = self.nodes.index, self.cells, self.width
         for place in places:
             for name, count in place.nodes:
-                column = index[name]
+                column, change = index[name], sign * count
                 for row, amount in place.shape:
-                    free[row, column] += sign * count * amount
+                    cells[row * width + column] += change * amount
 
     def stands(self, places: tuple[Place, ...]) -> bool:
         """Whether places already taken here are on usable nodes that are not overfull."""
