@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from scheduler.flavors import Menu, Option
 from scheduler.model import GPU, LimitKind, PodSet, QueueName, Refusal, Workload
+from scheduler.packing import place, shortfall
 from scheduler.pending import shape_of
 from scheduler.state import State
-from scheduler.topology import Place, Space, place, shortfall
+from scheduler.topology import Place, Space
 
 ANSWERS_AT_MOST = 10_000
 

@@ -24,9 +24,9 @@ from scheduler.model import (
     WorkloadId,
 )
 from scheduler.nomination import Nomination, Outcome, nominate
+from scheduler.packing import shortfall
 from scheduler.pending import Shape, order_key
 from scheduler.state import Claim, EngineError, Running, State, Waiting
-from scheduler.topology import shortfall
 
 AHEAD_AT_MOST = 10
 HOLDERS_AT_MOST = 5

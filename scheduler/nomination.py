@@ -21,12 +21,12 @@ from scheduler.model import (
     WaitReason,
 )
 from scheduler.pending import Shape
-from scheduler.placement import Places, find_places, placed_by, solve
+from scheduler.placement import find_empty, find_places, placed_by
 from scheduler.preemption import find_targets
 from scheduler.quota import Amounts
 from scheduler.seating import Seating
 from scheduler.state import State, Waiting
-from scheduler.topology import Place, Space
+from scheduler.topology import Place, Places
 
 
 class Outcome(enum.Enum):
@@ -87,7 +87,7 @@ def nominate(
     searched for by bisection over the steps between all pods and the least, shared out over
     the pod sets in proportion (Kueue's pod set reducer).
     """
-    pod_sets = waiting.workload.pod_sets
+    pod_sets = shape.whole
     full = _attempt(state, number, waiting, shape, pod_sets, again)
     spare = [p.count - p.min_count if p.min_count is not None else 0 for p in pod_sets]
     total = sum(spare)
@@ -204,7 +204,7 @@ def _placeable(state: State, result: Nomination, found: Assignment) -> bool:
     If so, everything that is placed may have to be preempted for, because free capacity may
     be in pieces. What it would get there is noted as its charge.
     """
-    empty = solve(state, result.pod_sets, found.flavors, [Space(state.nodes)])
+    empty = find_empty(state, result.pod_sets, found.flavors)
     if empty is None:
         result.reason = WaitReason.TOPOLOGY
         return False

@@ -60,16 +60,28 @@ def shape_of(workload: Workload) -> PodsKey:
 class Shape:
     """Workloads of one shape in one queue. `home` is the shape they have in their home queue.
 
-    `menu` and `pod_sets` are those of the least that the workloads would start with.
+    `menu` and `pod_sets` are those of the least that the workloads would start with, `whole`
+    the pod sets in full: one object for all of the shape, so that answers can be kept by it.
     """
 
-    __slots__ = ("count", "flavors", "home", "key", "menu", "parked", "pod_sets", "priority")
+    __slots__ = (
+        "count",
+        "flavors",
+        "home",
+        "key",
+        "menu",
+        "parked",
+        "pod_sets",
+        "priority",
+        "whole",
+    )
 
     def __init__(self, key: PodsKey, home: Shape | None, menu: Menu, workload: Workload) -> None:
         self.key = key
         self.home = home
         self.menu = menu
         self.flavors = menu.flavors
+        self.whole = workload.pod_sets
         self.pod_sets = tuple(
             pods if pods.min_count is None else replace(pods, count=pods.min_count)
             for pods in workload.pod_sets

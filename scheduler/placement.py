@@ -16,17 +16,15 @@ from scheduler.domains import Ask, Flags, find_domains
 from scheduler.layout import HOSTNAME, Flavor
 from scheduler.model import (
     FlavorName,
-    NodeName,
     PodSet,
     ResourceName,
     TopologyMode,
     TopologyRequest,
 )
+from scheduler.packing import place, room
 from scheduler.state import State
-from scheduler.topology import Place, Space, place, room
+from scheduler.topology import REMEMBERED, Lie, Place, Places, Space
 
-Lie = tuple[tuple[NodeName, int], ...]
-Places = tuple[Lie, ...]
 Chosen = Mapping[ResourceName, FlavorName]
 
 _ANYWHERE = TopologyRequest()
@@ -40,6 +38,23 @@ def find_places(
 ) -> Places | None:
     """Named nodes for every pod set, or None if there is no room in one of the books."""
     return solve(state, pod_sets, flavors, [book.space for book in books])
+
+
+def find_empty(
+    state: State, pod_sets: tuple[PodSet, ...], flavors: Sequence[Chosen]
+) -> Places | None:
+    """Places on nodes without other work, worked out once as long as the nodes stay the same."""
+    key = (
+        tuple(id(pods) for pods in pod_sets),
+        tuple(tuple(chosen.items()) for chosen in flavors),
+    )
+    known = state.empty.get(key)
+    if known is None:
+        if len(state.empty) > REMEMBERED:
+            state.empty.clear()
+        known = (pod_sets, solve(state, pod_sets, flavors, [Space(state.nodes)]))
+        state.empty[key] = known
+    return known[1]
 
 
 def solve(

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from scheduler.model import PodSet
+from scheduler.packing import room
 from scheduler.placement import Chosen, find_places, is_plain, placed_by
 from scheduler.state import State
-from scheduler.topology import Indices, Ints, Place, Shape, Space, room
+from scheduler.topology import Indices, Ints, Place, Shape, Space
 
 
 class Seating:

@@ -21,6 +21,7 @@ from scheduler.layout import HOSTNAME, Flavor, Layout, Queue
 from scheduler.model import (
     Admission,
     FlavorName,
+    PodSet,
     PodSetAssignment,
     Refusal,
     Workload,
@@ -30,7 +31,7 @@ from scheduler.outlook import Outlook
 from scheduler.pending import PendingQueue, PodsKey, Shape, shape_of
 from scheduler.quota import QuotaTree
 from scheduler.shares import Shares
-from scheduler.topology import Nodes, Place
+from scheduler.topology import Nodes, Place, Places
 
 Rank = tuple[int, float, WorkloadId]
 
@@ -139,6 +140,9 @@ class State:
     _guests: list[set[int]] = field(init=False)
     by_usage: frozenset[int] = field(init=False)
     checked: dict[tuple[object, ...], Refusal | None] = field(init=False, default_factory=dict)
+    empty: dict[object, tuple[tuple[PodSet, ...], Places | None]] = field(
+        init=False, default_factory=dict
+    )
     _menus: dict[tuple[int, PodsKey, tuple[int, ...]], Menu] = field(
         init=False, default_factory=dict
     )
@@ -378,6 +382,7 @@ class State:
         if self.nodes.changed:
             books = {id(book): book for book in self.books}
             self.checked.clear()
+            self.empty.clear()
             self.nodes.settle([book.space for book in books.values()])
 
 

@@ -4,12 +4,6 @@
 and one column per node, so that a domain of any coarser level is a set of columns. A
 `Space` is the free capacity left by one set of placements; several can stand over the same
 `Nodes` (what is free now, and what will be once those who were told to stop are gone).
-
-Order of nodes for a gang (least free capacity first, so that whole nodes stay whole):
-1. the smallest node that holds all pods of the set, if there is one;
-2. else nodes are filled one after the other, those that hold the fewest pods first;
-3. with `tight`, among equals the one with the least free capacity of the set's first resource;
-4. the node name.
 """
 
 from __future__ import annotations
@@ -41,30 +35,25 @@ Indices = NDArray[np.intp]
 Shape = tuple[tuple[int, int], ...]
 """What one pod takes, as (row, amount) pairs; the first row is the one packing looks at."""
 
+Lie = tuple[tuple[NodeName, int], ...]
+"""Where the pods of one pod set lie: (node, pods) in name order."""
+
+Places = tuple[Lie, ...]
+"""Where all pod sets of a gang lie, in their order."""
+
 AMPLE = 1 << 40
 """The pod capacity of a node that does not say how many pods it takes."""
+
+REMEMBERED = 4096
+"""Pod sets about which answers are kept, by identity, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the pods of one pod set lie: (node, pods) in name order, and what a pod takes."""
+    """Where the pods of one pod set lie, and what a pod takes."""
 
-    nodes: tuple[tuple[NodeName, int], ...]
+    nodes: Lie
     shape: Shape
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shortfall:
-    """Why pods cannot be placed: how many could be, what is free in all and on one node.
-
-    `outside` is what pods outside our care hold of the same resource on these nodes.
-    """
-
-    pods: int
-    nodes: int
-    free: int
-    largest: int
-    outside: int
 
 
 def tolerates(tolerations: Sequence[Toleration], taint: Taint) -> bool:
@@ -140,10 +129,14 @@ class Nodes:
         self.capacity: Ints = np.zeros((1, 0), dtype=np.int64)
         self.outside: Ints = np.zeros((1, 0), dtype=np.int64)
         self.usable: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+        self.roomy = True
+        """Whether every node takes more pods than there will ever be."""
         self.version = 0
         self._missing: set[NodeName] = set()
         self._changed = False
         self._eligible: dict[tuple[object, ...], Indices] = {}
+        self._asked: dict[tuple[int, FlavorName, bool], tuple[PodSet, Indices]] = {}
+        self._shapes: dict[int, tuple[PodSet, Shape]] = {}
         self._levels: dict[FlavorName, Levels] = {}
 
     def observe(self, node: Node) -> None:
@@ -209,7 +202,9 @@ class Nodes:
             [(n := known.get(name)) is not None and n.ready and n.schedulable for name in names],
             dtype=np.bool_,
         )
+        self.roomy = all(capacity[0, index[name]] >= AMPLE for name in known)
         self._missing.clear()
+        self._asked.clear()
         self._eligible.clear()
         self._levels.clear()
         self._changed = False
@@ -261,6 +256,15 @@ class Nodes:
 
     def eligible(self, flavor: Flavor, pods: PodSet, *, usable_only: bool = True) -> Indices:
         """Columns of the nodes of a flavor that these pods may lie on, in name order."""
+        asked = self._asked.get((id(pods), flavor.name, usable_only))
+        if asked is None:
+            if len(self._asked) > REMEMBERED:
+                self._asked.clear()
+            asked = (pods, self._find_eligible(flavor, pods, usable_only=usable_only))
+            self._asked[id(pods), flavor.name, usable_only] = asked
+        return asked[1]
+
+    def _find_eligible(self, flavor: Flavor, pods: PodSet, *, usable_only: bool) -> Indices:
         key = (
             flavor.name,
             tuple(sorted(pods.node_selector.items())),
@@ -328,9 +332,16 @@ class Nodes:
 
     def shape(self, pods: PodSet) -> Shape:
         """What one pod takes: its first countable resource leads, and one of `pods`."""
+        known = self._shapes.get(id(pods))
+        if known is not None:
+            return known[1]
+        if len(self._shapes) > REMEMBERED:
+            self._shapes.clear()
         wanted = {self.row(name): amount for name, amount in pods.requests.items() if amount}
         wanted.setdefault(0, 1)
-        return tuple(sorted(wanted.items(), key=lambda item: (item[0] == 0, item[0])))
+        shape = tuple(sorted(wanted.items(), key=lambda item: (item[0] == 0, item[0])))
+        self._shapes[id(pods)] = (pods, shape)
+        return shape
 
 
 class Space:
@@ -365,11 +376,14 @@ class Space:
         self.cells = free.reshape(-1).data
 
     def room(self, row: int, eligible: Indices) -> Ints:
-        """What is free of one resource; nothing of one that no node has shown yet."""
+        """What is free of one resource; nothing of one that no node has shown yet.
+
+        Not to be changed: of all columns it is the table itself.
+        """
         if row >= len(self.free):
             return np.zeros(len(eligible), dtype=np.int64)
-        room: Ints = self.free[row][eligible]
-        return room
+        free: Ints = self.free[row]
+        return free if len(eligible) == self.width else free.take(eligible)
 
     def take(self, places: tuple[Place, ...]) -> None:
         """Put pods on their nodes."""
@@ -408,71 +422,3 @@ class Space:
                 for row, amount in place.shape:
                     wanted[row, column] = wanted.get((row, column), 0) + count * amount
         return all(free[cell] >= amount for cell, amount in wanted.items())
-
-
-def place(
-    spaces: Sequence[Space], eligible: Indices, shape: Shape, count: int, *, tight: bool = True
-) -> tuple[tuple[NodeName, int], ...] | None:
-    """Nodes for `count` pods that have room in every one of `spaces`, or None.
-
-    `eligible` holds node columns in name order. See the module for the order of nodes.
-    """
-    if not len(eligible):
-        return None
-    lead = _room(spaces, shape[0][0], eligible)
-    pods = lead // shape[0][1]
-    for row, amount in shape[1:]:
-        np.minimum(pods, _room(spaces, row, eligible) // amount, out=pods)
-    names = spaces[0].nodes.names
-    enough = np.flatnonzero(pods >= count)
-    if len(enough):
-        order = pods[enough] * AMPLE
-        if tight:
-            order = order + np.minimum(lead[enough], AMPLE - 1)
-        return ((names[eligible[enough[np.argmin(order)]]], count),)
-    some = np.flatnonzero(pods > 0)
-    if int(pods[some].sum()) < count:
-        return None
-    keys = (lead[some], pods[some]) if tight else (pods[some],)
-    some = some[np.lexsort(keys)]
-    filled = np.cumsum(pods[some])
-    last = int(np.searchsorted(filled, count))
-    taken = pods[some[: last + 1]]
-    taken[last] -= filled[last] - count
-    pairs = sorted(zip(eligible[some[: last + 1]].tolist(), taken.tolist(), strict=True))
-    return tuple((names[column], pods_there) for column, pods_there in pairs)
-
-
-def shortfall(spaces: Sequence[Space], eligible: Indices, shape: Shape) -> Shortfall:
-    """What the eligible nodes could still take of one pod set."""
-    if not len(eligible):
-        return Shortfall(pods=0, nodes=0, free=0, largest=0, outside=0)
-    lead = np.maximum(_room(spaces, shape[0][0], eligible), 0)
-    pods = lead // shape[0][1]
-    for row, amount in shape[1:]:
-        pods = np.minimum(pods, np.maximum(_room(spaces, row, eligible), 0) // amount)
-    return Shortfall(
-        pods=int(pods.sum()),
-        nodes=len(eligible),
-        free=int(lead.sum()),
-        largest=int(lead.max()),
-        outside=spaces[0].nodes.held_outside(shape[0][0], eligible),
-    )
-
-
-def room(spaces: Sequence[Space], shape: Shape, columns: Indices, *, less: Shape = ()) -> Ints:
-    """How many pods fit in each of `columns`, in every space, beside a pod of shape `less`."""
-    taken = dict(less)
-    counts = [
-        (_room(spaces, row, columns) - taken.get(row, 0)).clip(min=0) // amount
-        for row, amount in shape
-    ]
-    least: Ints = np.minimum.reduce(counts)
-    return least
-
-
-def _room(spaces: Sequence[Space], row: int, eligible: Indices) -> Ints:
-    room = spaces[0].room(row, eligible)
-    for space in spaces[1:]:
-        room = np.minimum(room, space.room(row, eligible))
-    return room

@@ -18,7 +18,8 @@ from scheduler.model import (
     TaintEffect,
     Toleration,
 )
-from scheduler.topology import AMPLE, Nodes, Place, Space, place, shortfall, tolerates
+from scheduler.packing import place, shortfall
+from scheduler.topology import AMPLE, Nodes, Place, Space, tolerates
 from tests.scheduler.builders import MODEL, a_flavor, a_node
 
 CPU = ResourceName("cpu")
