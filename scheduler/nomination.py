@@ -20,6 +20,7 @@ from scheduler.model import (
     ResourceName,
     WaitReason,
 )
+from scheduler.outlook import NOBODY, limits
 from scheduler.pending import Shape
 from scheduler.placement import find_empty, find_places, placed_by
 from scheduler.preemption import find_targets
@@ -246,12 +247,23 @@ def _attack(state: State, result: Nomination, found: Assignment) -> None:
 
 def _hopeful(state: State, result: Nomination, found: Assignment, amounts: Amounts) -> bool:
     """Whether stopping somebody could help at all, by the cheap bound."""
-    priority = result.waiting.workload.priority
-    return state.outlook.may_have(result.queue, priority, amounts) and all(
-        state.outlook.may_lie(result.queue, priority, pods, state.flavors[flavor])
-        for pods, chosen in zip(result.pod_sets, found.flavors, strict=True)
-        if (flavor := placed_by(state, pods, chosen)) is not None
-    )
+    priority, number = result.waiting.workload.priority, result.queue
+    if not state.outlook.may_have(number, priority, amounts):
+        return False
+    own, others = limits(state.layout.queues[number], priority)
+    for pods, chosen in zip(result.pod_sets, found.flavors, strict=True):
+        name = placed_by(state, pods, chosen)
+        if name is None:
+            continue
+        if state.layout.fair_sharing is not None:  # there, queues are not walked in order
+            possible = state.outlook.may_lie(number, priority, pods, state.flavors[name])
+        else:
+            eligible = state.nodes.eligible(state.flavors[name], pods)
+            shape, movable = state.nodes.shape(pods), (own != NOBODY, others != NOBODY)
+            possible = state.excess(number).may_lie(number, shape, eligible, pods.count, movable)
+        if not possible:
+            return False
+    return True
 
 
 def choose_targets(attack: Attack) -> tuple[Target, ...]:

@@ -15,6 +15,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 
 from scheduler.book import Book, Charge
+from scheduler.excess import Excess
 from scheduler.fairshare import UsageLedger
 from scheduler.flavors import Menu, Tried, menu
 from scheduler.layout import HOSTNAME, Flavor, Layout, Queue
@@ -135,6 +136,8 @@ class State:
     dirty: set[int] = field(init=False, default_factory=set)
     turn: int = field(init=False, default=0)
     releases: list[int] = field(init=False)
+    turnover: list[int] = field(init=False)
+    _excess: dict[int, Excess] = field(init=False, default_factory=dict)
     rounds: int = field(init=False)
     flavors: dict[FlavorName, Flavor] = field(init=False)
     _guests: list[set[int]] = field(init=False)
@@ -161,6 +164,7 @@ class State:
         self.by_usage = frozenset(n for n, queue in enumerate(self.queues) if queue.by_usage)
         self.ranks = [[] for _ in self.layout.queues]
         self.releases = [0] * len(self.layout.queues)
+        self.turnover = [0] * len(self.layout.queues)
         self.gpus = [0] * self.tree.queues
         self.count = [0] * self.tree.queues
         groups = [group for queue in self.layout.queues for group in queue.groups]
@@ -212,8 +216,7 @@ class State:
         self.running[running.workload.id] = running
         self.gpus[running.charge.queue] += running.workload.gpus
         self.count[running.charge.queue] += 1
-        insort(self.ranks[running.charge.queue], running.rank)
-        self.outlook.add(running)
+        self._rank(running)
 
     def tell_to_stop(self, running: Running, preemptor: WorkloadId | None) -> None:
         """A target keeps what it holds until it is gone; the future counts it as gone."""
@@ -231,6 +234,7 @@ class State:
         if not running.leaving:
             self.outlook.add(running)
             self.outlook.forget()
+            self._excess.clear()
 
     def recall(self) -> list[Running]:
         """For a trial, count those who were told to stop as still there, and as targets."""
@@ -238,8 +242,7 @@ class State:
         for running in recalled:
             self.future.charge(running.charge)
             running.leaving = False
-            insort(self.ranks[running.charge.queue], running.rank)
-            self.outlook.add(running)
+            self._rank(running)
         return recalled
 
     def dismiss(self, recalled: list[Running]) -> None:
@@ -266,8 +269,23 @@ class State:
         self.releases[running.charge.queue] += 1
         self.join()
 
+    def excess(self, number: int) -> Excess:
+        """What the queues of this queue's tree hold beyond their quota."""
+        root = self.tree.root[number]
+        found = self._excess.get(root)
+        if found is None:
+            found = self._excess[root] = Excess(self, root)
+        return found
+
+    def _rank(self, running: Running) -> None:
+        """Somebody is a target, or would be if the rules allowed it."""
+        self.outlook.add(running)
+        self.turnover[running.charge.queue] += 1
+        insort(self.ranks[running.charge.queue], running.rank)
+
     def _unrank(self, running: Running) -> None:
         self.outlook.remove(running)
+        self.turnover[running.charge.queue] += 1
         ranks = self.ranks[running.charge.queue]
         del ranks[bisect_left(ranks, running.rank)]
 
@@ -277,8 +295,12 @@ class State:
             self.future = self.present.copy()
 
     def join(self) -> None:
-        """With nobody leaving and nothing claimed, the future is the present."""
-        if not self.leaving and not self.claims:
+        """With nobody leaving and nothing claimed, the future is the present.
+
+        What was derived from a version of the one must not be taken for the other's.
+        """
+        if self.future is not self.present and not self.leaving and not self.claims:
+            self.present.version = max(self.present.version, self.future.version) + 1
             self.future = self.present
 
     # -- who waits -------------------------------------------------------------------

@@ -1,0 +1,143 @@
+"""The most room on nodes that reclaiming could make: who borrows, brought down to his quota.
+
+A search for targets stops in each queue as soon as that queue uses no more than its quota.
+So whatever it takes lies inside the *excess* of the queues: of each, the first of its
+workloads in the order of candidates, up to where it no longer borrows anything. That does
+not depend on who asks, and changes only where somebody starts or stops; kept queue by queue
+and as a total, it tells in one scan of the nodes that a search would be in vain. (Where the
+quota is there but pieces of nodes do not add up, searches would else go through everybody.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scheduler.topology import Indices, Ints, Place
+
+if TYPE_CHECKING:
+    from scheduler.state import Running, State
+
+
+class Excess:
+    """The excess of the queues of one cohort tree, as of the future book.
+
+    Tables are row per resource, column per node, as in `topology.Space`.
+    """
+
+    def __init__(self, state: State, root: int) -> None:
+        self._state = state
+        self._queues = state.tree.tree_queues[root]
+        self._version = (-1, -1)
+        self._nodes = -1
+        self._seen: dict[int, tuple[int, list[int]]] = {}
+        self._of: dict[int, Ints] = {}
+        self._whole: dict[int, tuple[int, Ints]] = {}
+        self._total = _table(state)
+
+    def may_lie(
+        self,
+        number: int,
+        shape: Sequence[tuple[int, int]],
+        eligible: Indices,
+        count: int,
+        movable: tuple[bool, bool],
+    ) -> bool:
+        """Whether `count` pods could lie on these nodes for a queue of this tree.
+
+        `movable`: whether work of the queue itself may be gone, and the excess of others.
+        """
+        own, others = movable
+        self._refresh()
+        for row, amount in shape:
+            room = self._state.future.space.room(row, eligible)
+            if others and row < len(self._total):
+                room = room + self._total[row].take(eligible)
+            if own and row < len(self._total):
+                room = room + self._all_of(number)[row].take(eligible)
+            if int(np.maximum(room // amount, 0).sum()) < count:
+                return False
+        return True
+
+    def _refresh(self) -> None:
+        """Measure those queues again in which something changed."""
+        state = self._state
+        version = (state.future.version, state.nodes.version)
+        if version == self._version:
+            return
+        self._version = version
+        if self._nodes != state.nodes.version:
+            self._nodes = state.nodes.version
+            self._seen.clear()
+            self._of.clear()
+            self._whole.clear()
+            self._total = _table(state)
+        usage, width, turnover = state.future.usage, state.tree.width, state.turnover
+        for number in self._queues:
+            seen = (turnover[number], usage[number * width : (number + 1) * width])
+            if self._seen.get(number) != seen:
+                self._seen[number] = seen
+                self._measure(number, seen[1].copy())
+
+    def _measure(self, number: int, used: list[int]) -> None:
+        """Walk the work of a queue, in the order of candidates, until it borrows no more."""
+        old = self._of.pop(number, None)
+        if old is not None:
+            self._total -= old
+        gone = tuple(self._excess(number, used))
+        if gone:
+            self._of[number] = new = _table(self._state)
+            _add(self._state, new, gone)
+            self._total += new
+
+    def _excess(self, number: int, used: list[int]) -> Iterable[Running]:
+        """Who would be taken at most, given the queue's use of each column."""
+        state = self._state
+        first = number * state.tree.width
+        quota = state.tree.subtree[first : first + state.tree.width]
+        if not _exceeds(used, quota):
+            return
+        everybody = state.queues[number].by_usage
+        for rank in state.ranks[number]:
+            running = state.running[rank[2]]
+            if running.workload.preemptible:
+                yield running
+                for column, amount in running.charge.amounts:
+                    used[column] -= amount
+                if not everybody and not _exceeds(used, quota):
+                    return
+
+    def _all_of(self, number: int) -> Ints:
+        """What all work of a queue holds."""
+        turnover = self._state.turnover[number]
+        known = self._whole.get(number)
+        if known is None or known[0] != turnover:
+            table = _table(self._state)
+            running = self._state.running
+            _add(self._state, table, (running[rank[2]] for rank in self._state.ranks[number]))
+            known = self._whole[number] = (turnover, table)
+        return known[1]
+
+
+def _exceeds(used: Sequence[int], quota: Sequence[int]) -> bool:
+    for mine, most in zip(used, quota, strict=True):  # noqa: SIM110 - asked for each workload
+        if mine > most:
+            return True
+    return False
+
+
+def _table(state: State) -> Ints:
+    return np.zeros_like(state.nodes.capacity)
+
+
+def _add(state: State, table: Ints, gone: Iterable[Running]) -> None:
+    cells, index, width = table.reshape(-1).data, state.nodes.index, table.shape[1]
+    for running in gone:
+        place: Place
+        for place in running.charge.places:
+            for name, count in place.nodes:
+                column = index[name]
+                for row, amount in place.shape:
+                    cells[row * width + column] += count * amount
