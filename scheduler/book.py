@@ -6,13 +6,13 @@ A `Book` can be tried on and undone: `rollback` puts it back as it was at its `c
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from scheduler.quota import Amounts, QuotaTree
 from scheduler.topology import Ints, Nodes, Place, Space
 
 
-@dataclass(frozen=True, slots=True)
-class Charge:
+class Charge(NamedTuple):
     """All that one gang holds: quota of a queue (by number) and places on nodes."""
 
     queue: int

@@ -72,12 +72,13 @@ class Source(NamedTuple):
     ancestor: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Attack:
     """One question: whom to stop so that `workload` fits `queue`.
 
     `amounts` is all that it needs, `short` the columns for which it has to preempt. `seating`
-    says whether the gang has a placement; None where only quota is asked about.
+    says whether the gang has a placement; None where only quota is asked about. (Not frozen:
+    one is made for each head, and frozen ones are several times dearer to make.)
     """
 
     state: State

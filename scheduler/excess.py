@@ -36,6 +36,7 @@ class Excess:
         self._of: dict[int, Ints] = {}
         self._whole: dict[int, tuple[int, Ints]] = {}
         self._total = _table(state)
+        self._most: dict[tuple[int, int, int, bool, int], int] = {}
 
     def may_lie(
         self,
@@ -52,12 +53,16 @@ class Excess:
         own, others = movable
         self._refresh()
         for row, amount in shape:
-            room = self._state.future.space.room(row, eligible)
-            if others and row < len(self._total):
-                room = room + self._total[row].take(eligible)
-            if own and row < len(self._total):
-                room = room + self._all_of(number)[row].take(eligible)
-            if int(np.maximum(room // amount, 0).sum()) < count:
+            key = (id(eligible), row, amount, others, number if own else -1)
+            most = self._most.get(key)
+            if most is None:
+                room = self._state.future.space.room(row, eligible)
+                if others and row < len(self._total):
+                    room = room + self._total[row].take(eligible)
+                if own and row < len(self._total):
+                    room = room + self._all_of(number)[row].take(eligible)
+                most = self._most[key] = int(np.maximum(room // amount, 0).sum())
+            if most < count:
                 return False
         return True
 
@@ -68,6 +73,7 @@ class Excess:
         if version == self._version:
             return
         self._version = version
+        self._most.clear()
         if self._nodes != state.nodes.version:
             self._nodes = state.nodes.version
             self._seen.clear()

@@ -204,7 +204,7 @@ def admits(flavor: Flavor, pods: PodSet, *, all_levels: bool) -> bool:
     return bool(flavor.levels) and all(level in flavor.levels for level in named)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Desk:
     """What one search needs to know of its queue: its number, the tree and its use.
 

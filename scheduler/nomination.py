@@ -13,6 +13,7 @@ from scheduler.book import Charge
 from scheduler.candidates import Attack, Target
 from scheduler.fair_preemption import find_fair_targets
 from scheduler.flavors import Assignment, Desk, Menu, Mode, Tried, assign
+from scheduler.layout import Reclaim
 from scheduler.model import (
     FlavorName,
     PodSet,
@@ -23,7 +24,7 @@ from scheduler.model import (
 from scheduler.outlook import NOBODY, limits
 from scheduler.pending import Shape
 from scheduler.placement import find_empty, find_places, placed_by
-from scheduler.preemption import find_targets
+from scheduler.preemption import find_targets, is_hopeless
 from scheduler.quota import Amounts
 from scheduler.seating import Seating
 from scheduler.state import State, Waiting
@@ -161,14 +162,14 @@ def _choose(
             amounts=((column, amount),),
             short=frozenset((column,)),
         )
-        hopeful = state.outlook.may_have(number, waiting.workload.priority, attack.amounts)
-        targets = choose_targets(attack) if hopeful else ()
-        book = state.future
-        mark = book.checkpoint()
+        targets: tuple[Target, ...] = ()
+        if state.outlook.may_have(number, waiting.workload.priority, attack.amounts):
+            targets = choose_targets(attack)
+        usage = list(state.future.usage) if targets else state.future.usage
         for target in targets:
-            book.discharge(target.running.charge)
-        level, _ = state.tree.borrow_level(book.usage, number, column, amount)
-        book.rollback(mark)
+            charge = target.running.charge
+            state.tree.discharge(usage, charge.queue, charge.amounts)
+        level, _ = state.tree.borrow_level(usage, number, column, amount)
         if not targets:
             return Mode.NO_CANDIDATES, level
         own = any(target.running.charge.queue == number for target in targets)
@@ -182,10 +183,14 @@ def _choose(
 
 def _fit(state: State, result: Nomination, found: Assignment) -> bool:
     """Fill in a fit, or that it fits later; False if there is no placement in the future."""
+    for pods, chosen in zip(result.pod_sets, found.flavors, strict=True):
+        name = placed_by(state, pods, chosen)
+        if name is not None and not state.outlook.has_room(pods, state.flavors[name]):
+            return False
     books = state.books if state.layout.options.claims else (state.future,)
     places = find_places(state, result.pod_sets, found.flavors, books)
     if places is not None:
-        result.charge = charge_for(state, result, found, places)
+        result.charge = charge_for(state, result, places)
         result.assignments = assignments_for(result.pod_sets, found, places)
         tree = state.tree
         if all(tree.fits(b.usage, result.queue, result.charge.amounts) for b in books[1:]):
@@ -203,13 +208,15 @@ def _placeable(state: State, result: Nomination, found: Assignment) -> bool:
     """Whether the gang has a placement on nodes without other work.
 
     If so, everything that is placed may have to be preempted for, because free capacity may
-    be in pieces. What it would get there is noted as its charge.
+    be in pieces. What it would get there is noted as its charge, where that is to be kept
+    for it if it finds no targets.
     """
     empty = find_empty(state, result.pod_sets, found.flavors)
     if empty is None:
         result.reason = WaitReason.TOPOLOGY
         return False
-    result.charge = charge_for(state, result, found, empty)
+    if state.layout.queues[result.queue].reclaim is not Reclaim.ANY:
+        result.charge = charge_for(state, result, empty)
     for pods, flavors, columns in zip(result.pod_sets, found.flavors, found.per_set, strict=True):
         if placed_by(state, pods, flavors) is not None:
             found.short.update(columns)
@@ -217,18 +224,22 @@ def _placeable(state: State, result: Nomination, found: Assignment) -> bool:
 
 
 def _attack(state: State, result: Nomination, found: Assignment) -> None:
-    """Look for targets; fill in the claim that their room would make possible."""
+    """Look for targets; fill in the claim that their room would make possible.
+
+    Where one column is all there is and quota alone found no targets for it, there is
+    nothing to look for.
+    """
     book = state.future
-    amounts = tuple(sorted(found.amounts.items()))
+    vain = found.mode is Mode.NO_CANDIDATES and len(found.amounts) == len(result.pod_sets) == 1
     attack = Attack(
         state=state,
         workload=result.waiting.workload,
         queue=result.queue,
-        amounts=amounts,
+        amounts=result.amounts,
         short=frozenset(found.short),
-        seating=Seating(state, result.pod_sets, found.flavors),
     )
-    if _hopeful(state, result, found, amounts):
+    if not vain and _hopeful(attack, result, found):
+        attack.seating = Seating(state, result.pod_sets, found.flavors)
         result.targets = choose_targets(attack)
     if not result.targets:
         result.outcome = Outcome.NO_TARGETS
@@ -241,21 +252,24 @@ def _attack(state: State, result: Nomination, found: Assignment) -> None:
     if places is None:
         raise AssertionError("targets were found for a gang that has no placement")
     result.outcome = Outcome.PREEMPT
-    result.charge = charge_for(state, result, found, places)
+    result.charge = charge_for(state, result, places)
     result.assignments = assignments_for(result.pod_sets, found, places)
 
 
-def _hopeful(state: State, result: Nomination, found: Assignment, amounts: Amounts) -> bool:
-    """Whether stopping somebody could help at all, by the cheap bound."""
-    priority, number = result.waiting.workload.priority, result.queue
-    if not state.outlook.may_have(number, priority, amounts):
+def _hopeful(attack: Attack, result: Nomination, found: Assignment) -> bool:
+    """Whether stopping somebody could help at all, by the cheap bounds."""
+    state, number, priority = attack.state, attack.queue, attack.workload.priority
+    fair = state.layout.fair_sharing is not None
+    if not fair and is_hopeless(attack):
+        return False
+    if not state.outlook.may_have(number, priority, attack.amounts):
         return False
     own, others = limits(state.layout.queues[number], priority)
     for pods, chosen in zip(result.pod_sets, found.flavors, strict=True):
         name = placed_by(state, pods, chosen)
         if name is None:
             continue
-        if state.layout.fair_sharing is not None:  # there, queues are not walked in order
+        if fair:  # there, queues are not walked in order
             possible = state.outlook.may_lie(number, priority, pods, state.flavors[name])
         else:
             eligible = state.nodes.eligible(state.flavors[name], pods)
@@ -273,11 +287,11 @@ def choose_targets(attack: Attack) -> tuple[Target, ...]:
     return find_targets(attack)
 
 
-def charge_for(state: State, result: Nomination, found: Assignment, places: Places) -> Charge:
+def charge_for(state: State, result: Nomination, places: Places) -> Charge:
     """What the grant will take."""
     return Charge(
         result.queue,
-        tuple(sorted(found.amounts.items())),
+        result.amounts,
         tuple(
             Place(nodes, state.nodes.shape(pods))
             for pods, nodes in zip(result.pod_sets, places, strict=True)

@@ -12,6 +12,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from scheduler.layout import Flavor, Queue, Reclaim, Within
 from scheduler.model import PodSet
 from scheduler.pending import Shape
@@ -35,6 +37,7 @@ class Outlook:
         self._held_at = -1
         self._version = (-1, -1)
         self._bare: dict[tuple[int, float], list[int]] = {}
+        self._most: dict[tuple[int, tuple[float, float], int], int] = {}
         self._rooms: dict[tuple[int, bool, int, int], int] = {}
 
     # -- running totals --------------------------------------------------------------
@@ -72,14 +75,22 @@ class Outlook:
 
     def may_have(self, number: int, priority: int, amounts: Amounts) -> bool:
         """Whether quota could ever suffice with the right work gone."""
-        usage = self._without(number, priority)
-        return self._state.tree.fits(usage, number, amounts)
+        self._refresh()
+        bounds = limits(self._state.layout.queues[number], priority)
+        for column, amount in amounts:
+            key = (number, bounds, column)
+            most = self._most.get(key)
+            if most is None:
+                usage = self._without(number, bounds)
+                most = self._most[key] = self._state.tree.available(usage, number, column)
+            if most < amount:
+                return False
+        return True
 
-    def _without(self, number: int, priority: int) -> Sequence[int]:
+    def _without(self, number: int, bounds: tuple[float, float]) -> Sequence[int]:
         """Use of quota without all that this queue could at best have stopped."""
         state = self._state
-        self._refresh()
-        own, others = limits(state.layout.queues[number], priority)
+        own, others = bounds
         if own == NOBODY == others:
             return state.future.usage
         bare = self._bare_usage(state.tree.root[number], others)
@@ -117,10 +128,17 @@ class Outlook:
         """Whether the nodes of a flavor could hold the pods with all soft work gone."""
         if not flavor.levels:
             return True
+        movable = limits(self._state.layout.queues[number], priority) != (NOBODY, NOBODY)
+        return self._fits(pods, flavor, movable=movable)
+
+    def has_room(self, pods: PodSet, flavor: Flavor) -> bool:
+        """Whether the nodes of a flavor could hold the pods as they are: without it, never."""
+        return not flavor.levels or self._fits(pods, flavor, movable=False)
+
+    def _fits(self, pods: PodSet, flavor: Flavor, *, movable: bool) -> bool:
         self._refresh()
         nodes = self._state.nodes
         eligible = nodes.eligible(flavor, pods)
-        movable = limits(self._state.layout.queues[number], priority) != (NOBODY, NOBODY)
         for row, amount in nodes.shape(pods):
             key = (id(eligible), movable, row, amount)
             room = self._rooms.get(key)
@@ -128,7 +146,7 @@ class Outlook:
                 free = self._state.future.space.room(row, eligible)
                 if movable:
                     free = free + self._soft_room().room(row, eligible)
-                room = self._rooms[key] = int((free // amount).clip(min=0).sum())
+                room = self._rooms[key] = int(np.maximum(free // amount, 0).sum())
             if room < pods.count:
                 return False
         return True
@@ -164,6 +182,7 @@ class Outlook:
         if version != self._version:
             self._version = version
             self._bare.clear()
+            self._most.clear()
             self._rooms.clear()
 
 

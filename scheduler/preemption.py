@@ -27,7 +27,7 @@ from scheduler.layout import Reclaim, Within
 
 def find_targets(attack: Attack) -> tuple[Target, ...]:
     """A minimal set of targets, in the order taken; empty if nothing would help."""
-    if _is_hopeless(attack):
+    if is_hopeless(attack):
         return ()
     sources = find_sources(attack)
     for borrowing in _attempts(attack, sources):
@@ -37,7 +37,7 @@ def find_targets(attack: Attack) -> tuple[Target, ...]:
     return ()
 
 
-def _is_hopeless(attack: Attack) -> bool:
+def is_hopeless(attack: Attack) -> bool:
     """Whether a look at the quota alone shows that nobody may be stopped.
 
     Where neither the own queue nor the work of others may be touched while borrowing, all

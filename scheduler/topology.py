@@ -9,7 +9,8 @@ and one column per node, so that a domain of any coarser level is a set of colum
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +49,7 @@ REMEMBERED = 4096
 """Pod sets about which answers are kept, by identity, at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where the pods of one pod set lie, and what a pod takes."""
 
     nodes: Lie
