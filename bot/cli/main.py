@@ -99,6 +99,24 @@ def policy_check(
     )
 
 
+@policy_app.command("kueue")
+def policy_kueue(
+    file: Annotated[Path | None, typer.Argument(help="Without it, the default policy.")] = None,
+) -> None:
+    """Print a policy as Kueue manifests, for `kubectl apply -f -` or `gpubot simulate -`."""
+    import yaml  # noqa: PLC0415 - see the module
+
+    from bot.shipped import read_policy  # noqa: PLC0415 - see the module
+    from scheduler.manifests.writing import write_manifests  # noqa: PLC0415 - see the module
+    from scheduler.policy import PolicyError, compile_policy  # noqa: PLC0415 - see the module
+
+    try:
+        layout = compile_policy(read_policy(file))
+    except PolicyError as error:
+        raise stop_with(str(error), code=1) from error
+    typer.echo(yaml.safe_dump_all(write_manifests(layout), sort_keys=False), nl=False)
+
+
 @bench_app.command("chat")
 def bench_chat(
     rounds: Annotated[int, typer.Option(help="Slash commands to time.")] = 60,

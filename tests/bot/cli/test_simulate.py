@@ -120,3 +120,16 @@ def test_no_manifests_is_an_error_with_an_example(tmp_path: Path, path: str) -> 
     result = run(tmp_path / path)
     assert result.exit_code == 2
     assert "gpubot: " in result.stderr
+
+
+def test_the_bots_own_policy_can_be_simulated() -> None:
+    manifests = CliRunner().invoke(app, ["policy", "kueue"])
+    assert manifests.exit_code == 0
+    job = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "LocalQueue",
+        "metadata": {"name": "shared", "namespace": "ml"},
+        "spec": {"clusterQueue": "shared-multi"},
+    }
+    result = run("-", stdin=manifests.stdout + "---\n" + yaml.safe_dump(job))
+    assert (result.exit_code, result.stderr) == (0, "")

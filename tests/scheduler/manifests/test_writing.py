@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
+import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -34,15 +36,19 @@ from scheduler.model import (
     GPU,
     CohortName,
     FlavorName,
+    Priority,
     QueueName,
     ResourceName,
+    Spend,
     Taint,
     TaintEffect,
+    TeamName,
     Toleration,
 )
 from scheduler.policy import compile_policy, load_policy
+from scheduler.routing import Ask, Route, route
 
-POLICY = Path(__file__).parents[3] / "deploy" / "policy.yaml"
+DEPLOY = Path(__file__).parents[3] / "deploy"
 RESOURCES = (GPU, ResourceName("cpu"), ResourceName("memory"))
 WEIGHTS = st.sampled_from((0.0, 0.1, 0.5, 1.0, 2.0, 3.25))
 
@@ -55,9 +61,32 @@ def read_back(layout: Layout) -> Layout:
     return manifests.layout
 
 
-def test_the_shipped_policy_goes_to_kueue_and_back() -> None:
-    layout = compile_policy(load_policy(POLICY.read_text(encoding="utf-8"), str(POLICY)))
+@pytest.mark.parametrize("name", ["policy.yaml", "policy-flat.yaml"])
+def test_the_shipped_policies_go_to_kueue_and_back(name: str) -> None:
+    """With and without lanes by priority."""
+    layout = compile_policy(load_policy((DEPLOY / name).read_text(encoding="utf-8"), name))
     assert read_back(layout) == layout
+
+
+def test_people_write_the_same_in_both_layouts() -> None:
+    """Whatever is asked for finds a queue of the same pool."""
+    lanes, flat = (
+        compile_policy(load_policy((DEPLOY / name).read_text(encoding="utf-8"), name))
+        for name in ("policy.yaml", "policy-flat.yaml")
+    )
+    for spend, preemptible, priority, pods in product(Spend, (True, False), Priority, (1, 4)):
+        ask = Ask(
+            team=TeamName("nlp"),
+            spend=spend,
+            preemptible=preemptible,
+            priority=priority,
+            pods=pods,
+            gpus_per_pod=8,
+            model="h100",
+        )
+        routes = [route(layout, ask) for layout in (lanes, flat)]
+        pools = {found.pool for found in routes if isinstance(found, Route)}
+        assert len(pools) == 1, f"{ask}: {routes}"
 
 
 LIMITS = st.builds(
