@@ -35,6 +35,7 @@ from scheduler.policy_schema import (
     ReclaimWord,
     RulePart,
     SearchWord,
+    ShareWord,
     StrategyWord,
     TaintPart,
     TeamPart,
@@ -55,6 +56,10 @@ _RECLAIM = {
     ReclaimWord.NEVER: plain.Reclaim.NEVER,
     ReclaimWord.LOWER: plain.Reclaim.LOWER,
     ReclaimWord.ANY: plain.Reclaim.ANY,
+}
+_SHARES = {
+    ShareWord.FINAL: plain.FairStrategy.FINAL,
+    ShareWord.INITIAL: plain.FairStrategy.INITIAL,
 }
 _SEARCH = {
     SearchWord.MAY_STOP: plain.Search.MAY_STOP,
@@ -187,6 +192,9 @@ def compile_policy(policy: Policy) -> Layout:
         usage=plain.UsageRules(
             half_life=policy.usage.half_life, interval=policy.usage.sampling_interval
         ),
+        fair_sharing=None
+        if policy.fair_sharing is None
+        else tuple(_SHARES[word] for word in policy.fair_sharing),
         node_groups=tuple(_node_group(part) for part in policy.nodes),
     )
 

@@ -228,6 +228,13 @@ class UsagePart(Part):
     sampling_interval: Duration
 
 
+class ShareWord(enum.StrEnum):
+    """When fair sharing may stop work of another queue: by its share after, or before."""
+
+    FINAL = "final-share"
+    INITIAL = "initial-share"
+
+
 class Policy(Part):
     """The whole file."""
 
@@ -241,6 +248,7 @@ class Policy(Part):
     cohorts: dict[Name, CohortPart] = {}
     pools: dict[Name, PoolPart] = Field(min_length=1)
     routing: list[RulePart] = Field(min_length=1)
+    fair_sharing: Annotated[list[ShareWord], Field(min_length=1, max_length=2)] | None = None
 
     @field_validator("priorities")
     @classmethod

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.layout import Order, Reclaim, Strategy, Within, build_nodes
+from scheduler.layout import FairStrategy, Order, Reclaim, Strategy, Within, build_nodes
 from scheduler.model import GPU, FlavorName, Priority, QueueName
 from scheduler.policy import PolicyError, compile_policy, load_policy, with_teams
 
@@ -231,3 +231,10 @@ def test_nodes_of_a_rack_share_its_label() -> None:
     text = SMALL.replace("count: 2, gpus: 8", "count: 4, gpus: 8, levels: {gpubot.io/rack: 2}")
     nodes = build_nodes(compile_policy(load_policy(text, "policy.yaml")))
     assert [n.labels["gpubot.io/rack"] for n in nodes] == ["a-rack-001"] * 2 + ["a-rack-002"] * 2
+
+
+def test_fair_sharing_is_switched_in_the_file() -> None:
+    text = SMALL + "fair_sharing: [final-share, initial-share]\n"
+    layout = compile_policy(load_policy(text, "policy.yaml"))
+    assert layout.fair_sharing == (FairStrategy.FINAL, FairStrategy.INITIAL)
+    assert compile_policy(load_policy(SMALL, "policy.yaml")).fair_sharing is None
