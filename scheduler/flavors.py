@@ -64,6 +64,15 @@ class Menu:
         )
 
     @property
+    def only(self) -> Option | None:
+        """The one option for the one column that is asked for, where there is no other."""
+        options = [o for groups in self.groups for options in groups for o in options]
+        if self.uncovered is not None or len(self.groups) != 1 or len(options) != 1:
+            return None
+        single = options[0].last and not options[0].index and len(options[0].amounts) == 1
+        return options[0] if single and len(self.groups[0]) == 1 else None
+
+    @property
     def flavors(self) -> frozenset[FlavorName]:
         """Every flavor on the menu."""
         return frozenset(o.flavor for groups in self.groups for options in groups for o in options)

@@ -260,7 +260,7 @@ def _hopeful(attack: Attack, result: Nomination, found: Assignment) -> bool:
     """Whether stopping somebody could help at all, by the cheap bounds."""
     state, number, priority = attack.state, attack.queue, attack.workload.priority
     fair = state.layout.fair_sharing is not None
-    if not fair and is_hopeless(attack):
+    if not fair and is_hopeless(state, number, priority, attack.amounts, attack.short):
         return False
     if not state.outlook.may_have(number, priority, attack.amounts):
         return False

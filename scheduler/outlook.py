@@ -153,7 +153,12 @@ class Outlook:
 
     def worth_trying(self, number: int, shape: Shape) -> bool:
         """Whether a parked shape could have a chance now."""
-        flavors = self._state.flavors
+        flavors, only = self._state.flavors, shape.only
+        if only is not None:
+            pods, flavor = shape.whole[0], flavors[only.flavor]
+            return self.may_have(number, shape.priority, only.amounts) and self.may_lie(
+                number, shape.priority, pods, flavor
+            )
         return all(
             any(
                 self.may_have(number, shape.priority, option.amounts)

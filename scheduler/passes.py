@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from scheduler.book import Charge
 from scheduler.candidates import RULES, Target, Variant
 from scheduler.contest import hold_contest
+from scheduler.glance import glance
 from scheduler.layout import Reclaim
 from scheduler.model import Admission, Preemption, Seconds, TeamName, WaitReason, WorkloadId
 from scheduler.nomination import Nomination, Outcome, nominate
@@ -56,7 +57,9 @@ def run_pass(state: State, now: Seconds) -> Outcomes:
             head = queue.head(state.ledger.score)
             if head is not None:
                 waiting = state.waiting[head[0][2]]
-                nominations.append(nominate(state, number, waiting, head[1]))
+                shape = head[1]
+                found = glance(state, number, waiting, shape)
+                nominations.append(found or nominate(state, number, waiting, shape))
     for nomination in _in_order(state, nominations):
         if nomination.waiting.workload.id not in outcomes.started:
             nomination.waiting.evaluated = True

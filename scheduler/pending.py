@@ -62,6 +62,7 @@ class Shape:
 
     `menu` and `pod_sets` are those of the least that the workloads would start with, `whole`
     the pod sets in full: one object for all of the shape, so that answers can be kept by it.
+    `only` is set where one pod set, in full, may take one flavor, for one column of quota.
     """
 
     __slots__ = (
@@ -70,6 +71,7 @@ class Shape:
         "home",
         "key",
         "menu",
+        "only",
         "parked",
         "pod_sets",
         "priority",
@@ -86,6 +88,7 @@ class Shape:
             pods if pods.min_count is None else replace(pods, count=pods.min_count)
             for pods in workload.pod_sets
         )
+        self.only = menu.only if self.pod_sets == self.whole else None
         self.priority = workload.priority
         self.parked = False
         self.count = 0

@@ -9,7 +9,7 @@ The search is made with borrowing allowed and/or without; the first that succeed
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from scheduler.candidates import (
     Attack,
@@ -22,12 +22,15 @@ from scheduler.candidates import (
     of_queue,
     within_quota,
 )
-from scheduler.layout import Reclaim, Within
+from scheduler.layout import Queue, Reclaim, Within
+from scheduler.quota import Amounts
+from scheduler.state import State
 
 
 def find_targets(attack: Attack) -> tuple[Target, ...]:
     """A minimal set of targets, in the order taken; empty if nothing would help."""
-    if is_hopeless(attack):
+    state, priority = attack.state, attack.workload.priority
+    if is_hopeless(state, attack.queue, priority, attack.amounts, attack.short):
         return ()
     sources = find_sources(attack)
     for borrowing in _attempts(attack, sources):
@@ -37,30 +40,31 @@ def find_targets(attack: Attack) -> tuple[Target, ...]:
     return ()
 
 
-def is_hopeless(attack: Attack) -> bool:
+def is_hopeless(
+    state: State, number: int, priority: int, amounts: Amounts, short: Container[int]
+) -> bool:
     """Whether a look at the quota alone shows that nobody may be stopped.
 
     Where neither the own queue nor the work of others may be touched while borrowing, all
     depends on hierarchy candidates: there are none unless the request lies inside the quota
     of the own queue or of a cohort below the root.
     """
-    queue, tree, usage = attack.policy, attack.state.tree, attack.state.future.usage
-    if _takes_own(attack) or queue.borrow_within is not None:
+    queue, tree, usage = state.layout.queues[number], state.tree, state.future.usage
+    if _takes_own(queue, priority) or queue.borrow_within is not None:
         return False
     if queue.reclaim is Reclaim.NEVER:
         return True
-    for column, amount in attack.amounts:
-        if column in attack.short:
-            _, reclaimable = tree.borrow_level(usage, attack.queue, column, amount)
+    for column, amount in amounts:
+        if column in short:
+            _, reclaimable = tree.borrow_level(usage, number, column, amount)
             if not reclaimable:
                 return True
     return False
 
 
-def _takes_own(attack: Attack) -> bool:
+def _takes_own(queue: Queue, priority: int) -> bool:
     """Whether the queue's own work is to be looked at at all."""
-    queue = attack.policy
-    if queue.within_from is not None and attack.workload.priority < queue.within_from:
+    if queue.within_from is not None and priority < queue.within_from:
         return False
     return queue.within is not Within.NEVER
 
@@ -151,7 +155,8 @@ def _take(attack: Attack, sources: Sources, *, borrowing: bool) -> tuple[Target,
     Once quota suffices, placement is looked at after ever longer stretches where looking is
     dear: room only grows.
     """
-    if not borrowing and not _takes_own(attack) and _exceeds_own(attack):
+    takes_own = _takes_own(attack.policy, attack.workload.priority)
+    if not borrowing and not takes_own and _exceeds_own(attack):
         return ()
     book = attack.state.future
     mark = book.checkpoint()
