@@ -5,11 +5,13 @@ A `Book` can be tried on and undone: `rollback` puts it back as it was at its `c
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from scheduler.domains import Ints
 from scheduler.quota import Amounts, QuotaTree
-from scheduler.topology import Ints, Nodes, Place, Space
+from scheduler.topology import Nodes, Place, Space
 
 
 class Charge(NamedTuple):
@@ -30,33 +32,38 @@ class Mark:
 
 
 class Book:
-    """Quota use and free room under one view of who is there. `version` grows with each change."""
+    """Quota use and free room under one view of who is there.
+
+    `version` stands for the content: of a book and its copies, no two different contents
+    have the same one.
+    """
 
     def __init__(self, tree: QuotaTree, nodes: Nodes) -> None:
         self.tree = tree
         self.usage = tree.empty()
         self.space = Space(nodes)
         self.version = 0
+        self._versions = itertools.count(1)
 
     def copy(self) -> Book:
         """An independent book with the same charges."""
         other = Book(self.tree, self.space.nodes)
         other.usage = self.usage.copy()
         other.space = self.space.copy()
-        other.version = self.version
+        other.version, other._versions = self.version, self._versions
         return other
 
     def charge(self, charge: Charge) -> None:
         """A gang takes what it was granted."""
         self.tree.charge(self.usage, charge.queue, charge.amounts)
         self.space.take(charge.places)
-        self.version += 1
+        self.version = next(self._versions)
 
     def discharge(self, charge: Charge) -> None:
         """A gang gives back what it held."""
         self.tree.discharge(self.usage, charge.queue, charge.amounts)
         self.space.give(charge.places)
-        self.version += 1
+        self.version = next(self._versions)
 
     def checkpoint(self) -> Mark:
         """Begin a trial; trials nest. Copying both tables is cheaper than a journal."""

@@ -6,9 +6,13 @@ not, as if nobody else were there. Before the first node is known only quota is 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from scheduler.flavors import Menu, Option
+from scheduler.gangs import demand_of, find_largest, group, place_together
+from scheduler.layout import Flavor
 from scheduler.model import GPU, LimitKind, PodSet, QueueName, Refusal, Workload
-from scheduler.packing import place, shortfall
+from scheduler.packing import shortfall
 from scheduler.pending import shape_of
 from scheduler.state import State
 from scheduler.topology import Place, Space
@@ -94,7 +98,8 @@ def _quota_refusal(
 def _over_nodes(state: State, number: int, workload: Workload, choices: Menu) -> Refusal | None:
     """Whether the nodes, empty, could hold the gang; pod sets see those before them."""
     space = Space.best_case(state.nodes)
-    for pods, groups in zip(workload.pod_sets, choices.groups, strict=True):
+    for members in group(workload.pod_sets):
+        groups = choices.groups[min(members)]
         options = [
             option
             for option in (groups[0] if groups else ())
@@ -103,36 +108,80 @@ def _over_nodes(state: State, number: int, workload: Workload, choices: Menu) ->
         placed = [state.flavors[o.flavor] for o in options if state.flavors[o.flavor].levels]
         if not placed:
             continue
-        shape = state.nodes.shape(pods)
+        pod_sets = [_least(workload.pod_sets[i]) for i in members]
         for flavor in placed:
-            eligible = state.nodes.eligible(flavor, pods, usable_only=False)
-            nodes = place((space,), eligible, shape, pods.count)
-            if nodes is not None:
-                space.take((Place(nodes, shape),))
+            part = place_together(state.nodes, flavor, pod_sets, (space,), usable_only=False)
+            if part is not None:
+                shapes = [state.nodes.shape(pods) for pods in pod_sets]
+                space.take(tuple(Place(s, shape) for s, shape in zip(part, shapes, strict=True)))
                 break
         else:
-            return _node_refusal(state, pods, [f.name for f in placed])
+            if (senseless := _slices_refusal(state, pod_sets[0], placed)) is not None:
+                return senseless
+            alone = Space.best_case(state.nodes)
+            if any(
+                place_together(state.nodes, flavor, pod_sets, (alone,), usable_only=False)
+                for flavor in placed
+            ):
+                return _sum_refusal(state, workload, placed)
+            return _node_refusal(state, pod_sets, [f.name for f in placed])
     return None
 
 
-def _node_refusal(state: State, pods: PodSet, flavors: list[str]) -> Refusal:
+def _slices_refusal(state: State, pods: PodSet, flavors: list[Flavor]) -> Refusal | None:
+    """Slices that do not divide the pods, or each other, or lie above the level asked for."""
+    asked = pods.topology
+    if asked is None or not asked.slices:
+        return None
+    shape = state.nodes.shape(pods)
+    if any(demand_of(pods, flavor, shape) is not None for flavor in flavors):
+        return None
+    first = asked.slices[0]
+    where = first.level.rpartition("/")[2]
+    return Refusal(limit=LimitKind.SLICES, where=where, asked=pods.count, most=first.size)
+
+
+def _sum_refusal(state: State, workload: Workload, flavors: list[Flavor]) -> Refusal:
+    """Each pod set could lie somewhere, but not all of them together."""
+    space, row = Space.best_case(state.nodes), state.nodes.row(GPU)
+    most = max(
+        int(space.room(row, state.nodes.domains(flavor, usable_only=False).columns).sum())
+        for flavor in flavors
+    )
+    where = flavors[0].name
+    return Refusal(limit=LimitKind.CLUSTER, where=where, asked=workload.gpus, most=most)
+
+
+def _least(pods: PodSet) -> PodSet:
+    """The smallest number of pods that a pod set would start with."""
+    return pods if pods.min_count is None else replace(pods, count=pods.min_count)
+
+
+def _node_refusal(state: State, pod_sets: list[PodSet], names: list[str]) -> Refusal:
+    """What the nodes lack: one that is large enough, enough of them, or enough in one domain."""
     space = Space.best_case(state.nodes)
+    pods = pod_sets[0]
     shape = state.nodes.shape(pods)
     each = pods.requests.get(GPU, shape[0][1])
+    flavors = [state.flavors[name] for name in state.flavors if name in names]
     best = max(
         (
-            shortfall(
-                (space,),
-                state.nodes.eligible(flavor, pods, usable_only=False),
-                shape,
-            )
-            for flavor in (state.flavors[name] for name in state.flavors if name in flavors)
+            shortfall((space,), state.nodes.eligible(flavor, pods, usable_only=False), shape)
+            for flavor in flavors
         ),
         key=lambda short: (short.pods, short.largest),
     )
-    where = flavors[0]
     if best.pods == 0:
-        return Refusal(limit=LimitKind.NODE, where=where, asked=each, most=best.largest)
-    return Refusal(
-        limit=LimitKind.CLUSTER, where=where, asked=each * pods.count, most=each * best.pods
-    )
+        return Refusal(limit=LimitKind.NODE, where=names[0], asked=each, most=best.largest)
+    asked = each * pods.count
+    if best.pods >= pods.count:
+        found = [
+            find_largest(state.nodes, flavor, pod_sets, (space,), usable_only=False)
+            for flavor in flavors
+        ]
+        large = [one for one in found if one is not None]
+        if large:
+            most = max(large, key=lambda one: one.pods)
+            where = most.level.rpartition("/")[2]
+            return Refusal(limit=LimitKind.DOMAIN, where=where, asked=asked, most=each * most.pods)
+    return Refusal(limit=LimitKind.CLUSTER, where=names[0], asked=asked, most=each * best.pods)

@@ -10,13 +10,15 @@ from collections.abc import Container, Hashable, Mapping
 from dataclasses import replace
 from typing import assert_never
 
-from scheduler import checks, explain, figures, passes, starvation
+from scheduler import checks, explain, figures, passes, repair, starvation
+from scheduler.doubts import NodeDoubt, find_doubts
 from scheduler.events import (
     ConsumptionRestored,
     Event,
     Evicted,
     Finished,
     Leaving,
+    NodeLost,
     NodeObserved,
     NodeRemoved,
     QueuePaused,
@@ -77,7 +79,7 @@ class Engine:
                 self._evict(event)
             case Leaving() | Unprotected():
                 self._loosen(event)
-            case NodeObserved() | NodeRemoved():
+            case NodeObserved() | NodeRemoved() | NodeLost():
                 self._look_at(event)
             case QueuePaused() | QueueResumed():
                 self._pause(event.queue, paused=isinstance(event, QueuePaused))
@@ -93,14 +95,17 @@ class Engine:
         self._settle()
         if state.ledger.rules is not None and state.ledger.rules.exact and state.ledger.due(now):
             self.sample_usage(now)
+        decided = self._repair(now)
         if not state.dirty and not state.claims:
-            return Decisions()
+            return decided
         admissions = passes.start_claims(state, now)
         preemptions: list[Preemption] = []
         rounds = 0
         for _ in range(PASSES_AT_MOST):
             if not state.dirty:
-                return Decisions(admissions=tuple(admissions), preemptions=tuple(preemptions))
+                return replace(
+                    decided, admissions=tuple(admissions), preemptions=tuple(preemptions)
+                )
             outcomes = passes.run_pass(state, now)
             rounds = 0 if outcomes.progress else rounds + 1
             if rounds > state.rounds:
@@ -109,13 +114,22 @@ class Engine:
             preemptions += outcomes.preemptions
         raise EngineError(f"the cycle at {now} does not come to rest")
 
+    def _repair(self, now: Seconds) -> Decisions:
+        """What lost nodes goes on elsewhere, or is told to stop."""
+        if not self._state.broken:
+            return Decisions()
+        repairs, evictions = repair.repair_gangs(self._state, now)
+        return Decisions(repairs=tuple(repairs), evictions=tuple(evictions))
+
     def step(self, now: Seconds) -> Decisions:
         """One pass over all queues, for playing cases cycle by cycle."""
         self._settle()
+        decided = self._repair(now)
         self._state.dirty.update(self._state.realm)
         admissions = passes.start_claims(self._state, now)
         outcomes = passes.run_pass(self._state, now)
-        return Decisions(
+        return replace(
+            decided,
             admissions=tuple(admissions + outcomes.admissions),
             preemptions=tuple(outcomes.preemptions),
         )
@@ -204,6 +218,11 @@ class Engine:
     def consumed(self, team: TeamName) -> Mapping[ResourceName, float]:
         """What a team was charged with at its last sample, in base units by resource."""
         return self._state.ledger.consumed(team)
+
+    def doubts(self) -> tuple[NodeDoubt, ...]:
+        """What is odd about the nodes, by node."""
+        self._settle()
+        return find_doubts(self._state)
 
     def figures(self) -> ClusterFigures:
         """The cluster in numbers."""
@@ -303,9 +322,11 @@ class Engine:
             self._state.tell_to_stop(running, None)
         self._state.release(self._state.realm[running.charge.queue])
 
-    def _look_at(self, event: NodeObserved | NodeRemoved) -> None:
+    def _look_at(self, event: NodeObserved | NodeRemoved | NodeLost) -> None:
         if isinstance(event, NodeObserved):
             self._state.nodes.observe(event.node)
+        elif isinstance(event, NodeLost):
+            self._state.lose(event.node)
         else:
             self._state.nodes.remove(event.node)
 

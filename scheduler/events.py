@@ -96,6 +96,17 @@ class NodeRemoved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLost:
+    """The pods on a node are gone for good: it failed, or was drained.
+
+    The gangs that had pods there are repaired, or evicted whole, before anything new is
+    admitted. That the node is unusable, or gone, is another event.
+    """
+
+    node: NodeName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueuePaused:
     """A queue admits nothing until it is resumed."""
 
@@ -135,6 +146,7 @@ Event = (
     | Unprotected
     | NodeObserved
     | NodeRemoved
+    | NodeLost
     | QueuePaused
     | QueueResumed
     | UsageRestored

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scheduler.topology import Indices, Ints, Place
+from scheduler.domains import Indices, Ints
+from scheduler.topology import Place
 
 if TYPE_CHECKING:
     from scheduler.state import Running, State

@@ -3,7 +3,8 @@
 Figures by reason (keys of `Verdict.figures`):
 paused: queue · exceeds-limit: limit, where, asked, most · no-flavor: queue ·
 quota: where, flavor, resource, asked, available, limit, used ·
-topology: flavor, pods, per_pod, free, largest, nodes, room, outside ·
+topology: flavor, pods, per_pod, free, largest, nodes, room, outside, and where one domain is
+required: level, domain (the one that comes closest), in_domain (pods that it could take) ·
 waiting-for-targets: targets, gpus · behind: position, first.
 """
 
@@ -13,6 +14,7 @@ import heapq
 from collections.abc import Iterable
 
 from scheduler.checks import check
+from scheduler.gangs import find_largest
 from scheduler.model import (
     Explanation,
     Figure,
@@ -191,6 +193,9 @@ def _topology(state: State, nomination: Nomination) -> tuple[Verdict, Iterable[R
         "room": short.pods,
         "outside": short.outside,
     }
+    largest = find_largest(state.nodes, state.flavors[option.flavor], [pods], spaces)
+    if largest is not None:
+        figures |= {"level": largest.level, "domain": largest.domain, "in_domain": largest.pods}
     columns = {column for column, _ in option.amounts}
     holders = (r for r in state.running.values() if not columns.isdisjoint(r.columns))
     return Verdict(reason=WaitReason.TOPOLOGY, figures=figures), holders

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scheduler.domains import Indices
 from scheduler.model import GPU, FlavorName, PoolName
 from scheduler.state import State
-from scheduler.topology import Indices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from scheduler.layout import Flavor, Layout, Preference, Queue, Reclaim, Search
+from scheduler.matching import meets, tolerates
 from scheduler.model import FlavorName, PodSet, ResourceName, WaitReason, Workload
 from scheduler.quota import QuotaTree
-from scheduler.topology import meets, tolerates
 
 
 class Mode(enum.IntEnum):

@@ -280,19 +280,21 @@ class NodeGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What goes beyond Kueue, each on by default and off where Kueue is to be matched.
+    """What goes beyond Kueue's defaults, each off where Kueue is to be matched.
 
     claims: freed capacity is held for the preemptor, and nothing starts that fits only
     once targets have left. ignore_uncovered: a resource that a queue has no quota for is
     not counted, instead of making the workload impossible. tight: among nodes that hold
     equally many pods, the one with the least free capacity comes first. wake_neighbours:
-    freed capacity also wakes queues of other cohort trees that share the nodes.
+    freed capacity also wakes queues of other cohort trees that share the nodes. balanced
+    (off by default): what prefers a topology level is shared out in equal parts.
     """
 
     claims: bool = True
     ignore_uncovered: bool = True
     tight: bool = True
     wake_neighbours: bool = True
+    balanced: bool = False
 
 
 _Named = TypeVar("_Named", Flavor, Queue, Pool)

@@ -233,6 +233,34 @@ class Preemption:
     at: Seconds
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """A gang that lost nodes goes on: `admission` is its whole grant from now on.
+
+    `lost` are the nodes that its pods had to leave, in name order.
+    """
+
+    workload: WorkloadId
+    admission: Admission
+    lost: tuple[NodeName, ...]
+    at: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eviction:
+    """A gang that lost nodes and has no others to go on with is stopped whole.
+
+    It holds what is left of it until its pods are gone, and then waits at its old place.
+    """
+
+    workload: WorkloadId
+    queue: QueueName
+    lost: tuple[NodeName, ...]
+    gpus: int
+    ran: Seconds
+    at: Seconds
+
+
 class WaitReason(enum.StrEnum):
     """Why a workload waits. Exactly one is dominant; members are in order of precedence."""
 
@@ -292,6 +320,8 @@ class LimitKind(enum.StrEnum):
     QUEUE = "queue"
     COHORT = "cohort"
     NODE = "node"
+    DOMAIN = "domain"
+    SLICES = "slices"
     CLUSTER = "cluster"
     NO_FLAVOR = "no-flavor"
     NO_QUEUE = "no-queue"
@@ -329,10 +359,12 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decisions:
-    """What one cycle decided, in the order it was decided."""
+    """What one cycle decided, in the order it was decided; repairs and evictions come first."""
 
     admissions: tuple[Admission, ...] = ()
     preemptions: tuple[Preemption, ...] = ()
+    repairs: tuple[Repair, ...] = ()
+    evictions: tuple[Eviction, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.admissions or self.preemptions)
+        return bool(self.admissions or self.preemptions or self.repairs or self.evictions)

@@ -13,6 +13,7 @@ from scheduler.book import Charge
 from scheduler.candidates import Attack, Target
 from scheduler.fair_preemption import find_fair_targets
 from scheduler.flavors import Assignment, Desk, Menu, Mode, Tried, assign
+from scheduler.gangs import find_empty, find_places, placed_by
 from scheduler.layout import Reclaim
 from scheduler.model import (
     FlavorName,
@@ -23,7 +24,6 @@ from scheduler.model import (
 )
 from scheduler.outlook import NOBODY, limits
 from scheduler.pending import Shape
-from scheduler.placement import find_empty, find_places, placed_by
 from scheduler.preemption import find_targets, is_hopeless
 from scheduler.quota import Amounts
 from scheduler.seating import Seating

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scheduler.counting import Shape
+from scheduler.domains import Indices, Ints
 from scheduler.model import NodeName
-from scheduler.topology import AMPLE, Indices, Ints, Shape, Space
+from scheduler.topology import AMPLE, Space
 
 _NEVER = np.iinfo(np.int64).max
 """Stands after every node."""

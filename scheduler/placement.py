@@ -1,187 +1,269 @@
-"""Named nodes for all pod sets of a gang, each seeing those before it.
+"""Where the pods of one demand go: a level, its domains, and from there down to the leaves.
 
-Pod sets without a wish for a topology go to the fullest nodes that hold them
-(`scheduler.topology.place`); the others are placed in domains (`scheduler.domains`). A leader
-and its workers are placed together.
+Kueue's topology-aware placement (`tas_flavor_snapshot.go`):
+
+- *One domain.* `required` stays at the demanded level; `preferred` goes up level by level.
+  Among the domains that hold everything, the one with the fewest slices is taken (*best fit*;
+  for unconstrained work that is the fullest, *least free capacity*).
+- *Several domains.* Most slices first, and as soon as one holds all that is left, the best fit
+  for it. Unconstrained: fewest slices first, filled up one after the other.
+- *Descent.* The children of all chosen domains are consumed in the same way down to the slice
+  level. Below it each domain shares its pods out among its own children, fewest pods first.
+- *Leader.* The first domain in the order that can hold it, and without whose lost room the
+  rest still suffices, comes to the front.
+
+Ties are broken by fewest pods, then by the order of level values. With `tight`, ties among
+single leaves go to the least free capacity first, in the leaf and then in what lies around it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler.book import Book
-from scheduler.domains import Ask, Flags, find_domains
-from scheduler.layout import HOSTNAME, Flavor
-from scheduler.model import (
-    FlavorName,
-    PodSet,
-    ResourceName,
-    TopologyMode,
-    TopologyRequest,
-)
-from scheduler.packing import place, room
-from scheduler.state import State
-from scheduler.topology import REMEMBERED, Lie, Place, Places, Space
+from scheduler.balance import Balanced, balance
+from scheduler.counting import Counts, Demand, Level
+from scheduler.domains import Indices, Ints
 
-Chosen = Mapping[ResourceName, FlavorName]
-
-_ANYWHERE = TopologyRequest()
+Share = tuple[tuple[int, int], ...]
+"""(domain or leaf, how many), in the order in which they were taken."""
 
 
-def find_places(
-    state: State,
-    pod_sets: Sequence[PodSet],
-    flavors: Sequence[Chosen],
-    books: Sequence[Book],
-) -> Places | None:
-    """Named nodes for every pod set, or None if there is no room in one of the books."""
-    return solve(state, pod_sets, flavors, [book.space for book in books])
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Pods per leaf, in the order of leaves, and the leaf of the leader."""
+
+    leaves: Share
+    leader: int | None = None
 
 
-def find_empty(
-    state: State, pod_sets: tuple[PodSet, ...], flavors: Sequence[Chosen]
-) -> Places | None:
-    """Places on nodes without other work, worked out once as long as the nodes stay the same."""
-    key = (
-        tuple(id(pods) for pods in pod_sets),
-        tuple(tuple(chosen.items()) for chosen in flavors),
-    )
-    known = state.empty.get(key)
-    if known is None:
-        if len(state.empty) > REMEMBERED:
-            state.empty.clear()
-        known = (pod_sets, solve(state, pod_sets, flavors, [Space(state.nodes)]))
-        state.empty[key] = known
-    return known[1]
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """Domains of one level with what each got, and the one with the leader."""
+
+    domains: list[int]
+    amounts: list[int]
+    leader: int | None = None
 
 
-def solve(
-    state: State,
-    pod_sets: Sequence[PodSet],
-    flavors: Sequence[Chosen],
-    spaces: Sequence[Space],
-) -> Places | None:
-    """Places in which there is room in every one of `spaces`."""
-    found: dict[int, Lie] = {}
-    taken: list[tuple[Place, ...]] = []
-    fits = True
-    for number, pods in enumerate(pod_sets):
-        if number in found:
-            continue
-        together = _together(pod_sets, number)
-        flavor = placed_by(state, pods, flavors[number])
-        if flavor is None:
-            found.update(dict.fromkeys(together, ()))
-            continue
-        lies = _place(state, [pod_sets[i] for i in together], state.flavors[flavor], spaces)
-        if lies is None:
-            fits = False
-            break
-        found.update(zip(together, lies, strict=True))
-        if len(pod_sets) > len(together):
-            taken.append(
-                tuple(Place(found[i], state.nodes.shape(pod_sets[i])) for i in together if found[i])
-            )
-            for space in spaces:
-                space.take(taken[-1])
-    for places in taken:
-        for space in spaces:
-            space.give(places)
-    return tuple(found[number] for number in range(len(pod_sets))) if fits else None
+def place(counts: Counts, *, tight: bool = False, balanced: bool = False) -> Placed | None:
+    """Leaves for everything, or None if there is no placement.
 
-
-def placed_by(state: State, pods: PodSet, chosen: Chosen) -> FlavorName | None:
-    """The flavor whose nodes a pod set lies on: the first that has a topology."""
-    names = [name for name in pods.requests if name in chosen]
-    if not names and pods.topology is not None and pods.topology.group is not None:
-        names = sorted(chosen)
-    return next((f for name in names if state.flavors[f := chosen[name]].levels), None)
-
-
-def _together(pod_sets: Sequence[PodSet], number: int) -> list[int]:
-    """The pod sets that are placed with this one, itself among them, in order."""
-    group = _wish(pod_sets[number]).group
-    if group is None:
-        return [number]
-    return [i for i, pods in enumerate(pod_sets) if _wish(pods).group == group]
-
-
-def _wish(pods: PodSet) -> TopologyRequest:
-    return pods.topology or _ANYWHERE
-
-
-def _place(
-    state: State, pod_sets: Sequence[PodSet], flavor: Flavor, spaces: Sequence[Space]
-) -> Sequence[Lie] | None:
-    """Where pod sets that belong together go: one, or a leader and its workers."""
-    leader = min(pod_sets, key=lambda pods: pods.count) if len(pod_sets) > 1 else None
-    workers = next(pods for pods in pod_sets if pods is not leader)
-    shape = state.nodes.shape(workers)
-    if leader is None and is_plain(state, workers, flavor):
-        eligible = state.nodes.eligible(flavor, workers)
-        tight = state.layout.options.tight
-        nodes = place(spaces, eligible, shape, workers.count, tight=tight)
-        return None if nodes is None else [nodes]
-    levels = state.nodes.levels(flavor)
-    open_to = _open_to(state, flavor, workers)
-    pods = np.where(open_to, room(spaces, shape, levels.columns), 0)
-    beside, seats = pods, np.zeros(len(pods), dtype=np.bool_)
-    if leader is not None:
-        first = state.nodes.shape(leader)
-        seats = _open_to(state, flavor, leader) & (room(spaces, first, levels.columns) > 0)
-        left = room(spaces, shape, levels.columns, less=first)
-        beside = np.where(seats & open_to, left, pods)
-    found = find_domains(levels, _ask(workers, flavor, leader), pods, beside, seats)
-    if found is None:
+    With `balanced`, what prefers a level is shared out in equal parts if it can be.
+    """
+    demand = counts.demand
+    if not counts.domains.size(0) or (not demand.count and demand.leader is None):
+        return None if demand.count or demand.leader is not None else Placed(())
+    parts = balance(counts) if balanced else None
+    if parts is not None:
+        return _hand_down(counts, parts)
+    chosen = _choose(counts, tight=tight)
+    if chosen is None:
         return None
-    names, columns = state.nodes.names, levels.columns
-    lie = tuple(sorted((names[columns[leaf]], count) for leaf, count in found[0].items()))
-    if leader is None or found[1] is None:
-        return [lie]
-    seat = ((names[columns[found[1]]], leader.count),)
-    return [seat if one is leader else lie for one in pod_sets]
+    level, taken = chosen
+    return _descend(counts, level, taken)
 
 
-def is_plain(state: State, pods: PodSet, flavor: Flavor) -> bool:
-    """Whether single nodes are all that has to be looked at."""
-    wish = _wish(pods)
-    if wish.mode is not TopologyMode.UNCONSTRAINED or wish.slices:
-        return False
-    return flavor.levels == (HOSTNAME,) or (
-        state.layout.options.tight and flavor.levels[-1] == HOSTNAME
-    )
+def _choose(counts: Counts, *, tight: bool) -> tuple[int, _Taken] | None:
+    """The level, and what its domains get."""
+    demand, level = counts.demand, counts.demand.level
+    while True:
+        here = counts.at(level)
+        one = _find_one(counts, level, here, tight=tight)
+        if one is not None:
+            leader = one if demand.leader is not None else None
+            return level, _Taken([one], [demand.needed], leader)
+        if demand.required:
+            return None
+        if demand.unconstrained or level == 0:
+            everything = np.arange(len(here.slices))
+            taken = _consume(
+                here,
+                everything,
+                demand,
+                counts.lead_room if tight and level == counts.domains.lowest else None,
+            )
+            return None if taken is None else (level, taken)
+        level -= 1
 
 
-def _open_to(state: State, flavor: Flavor, pods: PodSet) -> Flags:
-    """Which of a flavor's lowest domains a pod set may use at all."""
-    may = np.zeros(len(state.nodes.names), dtype=np.bool_)
-    may[state.nodes.eligible(flavor, pods)] = True
-    found: Flags = may[state.nodes.levels(flavor).columns]
-    return found
+def _find_one(counts: Counts, level: int, here: Level, *, tight: bool) -> int | None:
+    """The domain that holds everything with the least to spare."""
+    slices = here.slices_beside
+    enough = slices >= counts.demand.needed
+    if here.leads is not None:
+        enough &= here.leads
+    candidates = np.flatnonzero(enough)
+    if not len(candidates):
+        return None
+    candidates = _least(candidates, slices)
+    if len(candidates) > 1 and here.pods_beside is not slices:
+        candidates = _least(candidates, here.pods_beside)
+    if tight and len(candidates) > 1 and level == counts.domains.lowest:
+        candidates = _tightest(counts, candidates)
+    return int(candidates[0])
 
 
-def _ask(pods: PodSet, flavor: Flavor, leader: PodSet | None) -> Ask:
-    """A pod set's wish in numbers of levels."""
-    wish, lowest = _wish(pods), len(flavor.levels) - 1
-    slices = [(flavor.levels.index(one.level), one.size) for one in wish.slices]
-    slice_level, size = slices[0] if slices else (lowest, 1)
-    if wish.level is not None:
-        level = min(flavor.levels.index(wish.level), slice_level)
+def _least(candidates: Indices, values: Ints) -> Indices:
+    """Those candidates whose value is smallest."""
+    mine = values[candidates]
+    least: Indices = candidates[mine == mine.min()]
+    return least
+
+
+def _tightest(counts: Counts, candidates: Indices) -> Indices:
+    """Among leaves, those with the least free capacity in them, and then around them."""
+    domains, free = counts.domains, counts.lead_room
+    candidates = _least(candidates, free)
+    for level in reversed(range(domains.lowest)):
+        if len(candidates) == 1:
+            break
+        leaves = domains.leaves[level]
+        around = np.add.reduceat(free, leaves)
+        holders = np.searchsorted(leaves, candidates, side="right") - 1
+        mine = around[holders]
+        candidates = candidates[mine == mine.min()]
+    return candidates
+
+
+def _consume(
+    here: Level, among: Indices, demand: Demand, ties: Ints | None = None
+) -> _Taken | None:
+    """Slices of one level for the whole demand, None if they do not suffice.
+
+    `ties` breaks ties of unconstrained work in place of pods.
+    """
+    slices = here.slices[among]
+    best = not demand.unconstrained
+    if here.leads is None:
+        order = _order(here, among, slices, demand, ties)
+        return _fill(among[order], slices[order], demand.needed, best=best)
+    order = _order(here, among, slices, demand, None)
+    beside = np.where(here.leads[among], here.slices_beside[among], -1)
+    return _lead(among[order], slices[order], beside[order], demand, demand.needed, best=best)
+
+
+def _lead(
+    ordered: Indices, amounts: Ints, beside: Ints, demand: Demand, needed: int, *, best: bool
+) -> _Taken | None:
+    """Seat the leader first, then fill; arguments as for `_fill`.
+
+    `beside` is what each domain holds beside the leader, -1 where the leader does not fit.
+    """
+    able = np.flatnonzero((beside >= 0) & (amounts.sum() - (amounts - beside) >= needed))
+    if not len(able):
+        return None
+    front = able[0]
+    if not demand.unconstrained and beside[front] >= needed:
+        enough = able[beside[able] >= needed]
+        front = enough[np.argmin(beside[enough])]
+    leader, first = int(ordered[front]), min(int(beside[front]), needed)
+    if first == needed:
+        return _Taken([leader], [first], leader)
+    rest = _fill(np.delete(ordered, front), np.delete(amounts, front), needed - first, best=best)
+    if rest is None:
+        return None
+    return _Taken([leader, *rest.domains], [first, *rest.amounts], leader)
+
+
+def _order(here: Level, among: Indices, slices: Ints, demand: Demand, ties: Ints | None) -> Indices:
+    """Most slices first (unconstrained: fewest), then fewest pods, then level values."""
+    lead = slices if demand.unconstrained else -slices
+    if ties is not None:
+        return np.lexsort((ties[among], lead))
+    if here.pods is here.slices:
+        return np.argsort(lead, kind="stable")
+    return np.lexsort((here.pods[among], lead))
+
+
+def _fill(ordered: Indices, amounts: Ints, needed: int, *, best: bool) -> _Taken | None:
+    """Take domains in order; with `best`, the last one is the best fit for what is left.
+
+    `amounts` are those of the domains in the same order: descending with `best`, else
+    ascending.
+    """
+    filled = np.cumsum(amounts)
+    if not len(filled) or filled[-1] < needed:
+        return None
+    if best:
+        last = int(np.argmax(amounts >= needed - (filled - amounts)))
     else:
-        level = 0 if slices else lowest
-    inner: dict[int, int] = {}
-    above = slice_level
-    for at, each in slices[1:]:
-        inner.update(dict.fromkeys(range(above + 1, at + 1), each))
-        above = at
-    return Ask(
-        count=pods.count,
-        mode=wish.mode,
-        level=level,
-        size=size,
-        slice_level=slice_level,
-        inner=inner,
-        leader=leader is not None,
-    )
+        last = int(np.searchsorted(filled, needed))
+    left = needed - int(filled[last] - amounts[last])
+    at = last
+    if best:
+        tail = amounts[last:]
+        smallest = tail[int(np.count_nonzero(tail >= left)) - 1]
+        at = last + int(np.count_nonzero(tail > smallest))
+    begin = 0 if best else int(np.searchsorted(amounts, 1))
+    domains = [*ordered[begin:last].tolist(), int(ordered[at])]
+    return _Taken(domains, [*amounts[begin:last].tolist(), left])
+
+
+def _hand_down(counts: Counts, parts: Balanced) -> Placed | None:
+    """Every domain hands its own slices to its children, down to the slice level."""
+    level, taken = parts.level, _Taken([*parts.domains], [*parts.amounts])
+    while level < counts.demand.slice_level:
+        below = counts.at(level + 1)
+        domains: list[int] = []
+        amounts: list[int] = []
+        for domain, needed in zip(taken.domains, taken.amounts, strict=True):
+            among = counts.domains.children(level, [domain])
+            among = among[_order(below, among, below.slices[among], counts.demand, None)]
+            part = _fill(among, below.slices[among], needed, best=True)
+            if part is None:
+                return None
+            domains += part.domains
+            amounts += part.amounts
+        level, taken = level + 1, _Taken(domains, amounts)
+    return _descend(counts, level, taken)
+
+
+def _descend(counts: Counts, level: int, taken: _Taken) -> Placed | None:
+    """From the chosen level down to the leaves."""
+    demand, domains = counts.demand, counts.domains
+    found: _Taken | None = taken
+    while level < demand.slice_level:
+        among = domains.children(level, taken.domains)
+        level += 1
+        found = _consume(counts.at(level), among, demand)
+        if found is None:
+            return None
+        taken = found
+    size = demand.slice_size
+    taken = _Taken(taken.domains, [amount * size for amount in taken.amounts], taken.leader)
+    while level < domains.lowest:
+        found = _share_out(counts, level, taken)
+        if found is None:
+            return None
+        taken = found
+        level += 1
+    pairs = zip(taken.domains, taken.amounts, strict=True)
+    return Placed(tuple(sorted((d, n) for d, n in pairs if n)), taken.leader)
+
+
+def _share_out(counts: Counts, level: int, taken: _Taken) -> _Taken | None:
+    """Every domain's pods among its own children, in multiples of their inner layer."""
+    demand = counts.demand
+    size = (demand.inner or {}).get(level + 1, 1)
+    here = counts.at(level + 1)
+    domains: list[int] = []
+    amounts: list[int] = []
+    leader: int | None = None
+    for domain, pods in zip(taken.domains, taken.amounts, strict=True):
+        among = counts.domains.children(level, [domain])
+        among = among[np.argsort(here.pods[among], kind="stable")]
+        whole = here.pods[among] // size
+        part: _Taken | None
+        if domain == taken.leader and here.leads is not None:
+            beside = np.where(here.leads[among], here.pods_beside[among] // size, -1)
+            part = _lead(among, whole, beside, demand, pods // size, best=False)
+            leader = None if part is None else part.leader
+        else:
+            part = _fill(among, whole, pods // size, best=False) if pods else _Taken([], [])
+        if part is None:
+            return None
+        domains += part.domains
+        amounts += [amount * size for amount in part.amounts]
+    return _Taken(domains, amounts, leader)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pydantic import ValidationError
 
 from scheduler import layout as plain
-from scheduler.layout import Layout, Limits
+from scheduler.layout import HOSTNAME, Layout, Limits
 from scheduler.model import (
     GPU,
     PODS,
@@ -115,6 +115,8 @@ _EXAMPLES = {
     "effect": "effect: NoSchedule",
     "count": "count: 4",
     "levels": "levels: {gpubot.io/rack: 25}",
+    "placement": "placement: {balanced: true}",
+    "balanced": "balanced: true",
     "name": "name: shared",
 }
 
@@ -187,6 +189,7 @@ def compile_policy(policy: Policy) -> Layout:
             for name, part in policy.teams.items()
         ),
         rules=tuple(_rule(part) for part in policy.routing),
+        options=plain.Options(balanced=policy.placement.balanced),
         priorities=policy.priorities,
         target_waits=policy.target_wait,
         usage=plain.UsageRules(
@@ -335,6 +338,13 @@ def _check_meaning(marked: Marked, policy: Policy) -> None:
         _known(marked, (*at, "queue"), rule.queue, names, "queue")
         for place, name in enumerate(rule.overflow):
             _known(marked, (*at, "overflow", place), name, names, "queue")
+    for name, flavor in policy.flavors.items():
+        if flavor.levels[-1:] != [HOSTNAME] or len(set(flavor.levels)) != len(flavor.levels):
+            raise marked.error(
+                ("flavors", name, "levels"),
+                f"must name each level once, from coarse to fine, and end with {HOSTNAME}",
+                f"levels: [gpubot.io/rack, {HOSTNAME}]",
+            )
     groups: dict[str, int] = {}
     for number, nodes in enumerate(policy.nodes):
         if nodes.name in groups:

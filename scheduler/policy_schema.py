@@ -235,6 +235,12 @@ class ShareWord(enum.StrEnum):
     INITIAL = "initial-share"
 
 
+class PlacementPart(Part):
+    """How gangs are laid out; see `scheduler.layout.Options`."""
+
+    balanced: bool = False
+
+
 class Policy(Part):
     """The whole file."""
 
@@ -243,6 +249,7 @@ class Policy(Part):
     target_wait: dict[Priority, Duration] = {}
     usage: UsagePart
     flavors: dict[Name, FlavorPart] = Field(min_length=1)
+    placement: PlacementPart = PlacementPart()
     nodes: list[NodesPart] = []
     teams: dict[Name, TeamPart] = {}
     cohorts: dict[Name, CohortPart] = {}

@@ -12,11 +12,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from scheduler.counting import Shape
+from scheduler.domains import Indices, Ints
+from scheduler.gangs import Chosen, find_places, is_plain, placed_by
 from scheduler.model import PodSet
 from scheduler.packing import room
-from scheduler.placement import Chosen, find_places, is_plain, placed_by
 from scheduler.state import State
-from scheduler.topology import Indices, Ints, Place, Shape, Space
+from scheduler.topology import Place, Space
 
 
 class Seating:
@@ -33,7 +35,7 @@ class Seating:
             if name is not None:
                 flavor = state.flavors[name]
                 shape, eligible = state.nodes.shape(pods), state.nodes.eligible(flavor, pods)
-                self.exact = self.exact and not self._asked and is_plain(state, pods, flavor)
+                self.exact = self.exact and not self._asked and is_plain(pods)
                 self._asked.append((eligible, shape, pods.count))
         self._counts: tuple[Counts, ...] = ()
 

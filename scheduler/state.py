@@ -22,6 +22,7 @@ from scheduler.layout import HOSTNAME, Flavor, Layout, Queue
 from scheduler.model import (
     Admission,
     FlavorName,
+    NodeName,
     PodSet,
     PodSetAssignment,
     Refusal,
@@ -128,6 +129,7 @@ class State:
     waiting: dict[WorkloadId, Waiting] = field(init=False, default_factory=dict)
     claims: dict[WorkloadId, Claim] = field(init=False, default_factory=dict)
     leaving: dict[WorkloadId, Running] = field(init=False, default_factory=dict)
+    broken: dict[WorkloadId, set[NodeName]] = field(init=False, default_factory=dict)
     ranks: list[list[Rank]] = field(init=False)
     gpus: list[int] = field(init=False)
     count: list[int] = field(init=False)
@@ -218,6 +220,23 @@ class State:
         self.count[running.charge.queue] += 1
         self._rank(running)
 
+    def move(self, running: Running, admission: Admission, charge: Charge) -> None:
+        """Somebody who stays goes on elsewhere, with the same quota."""
+        self.outlook.remove(running)
+        for book in self.books:
+            book.discharge(running.charge)
+            book.charge(charge)
+        running.admission, running.charge = admission, charge
+        self.outlook.add(running)
+        self.turnover[charge.queue] += 1
+
+    def lose(self, node: NodeName) -> None:
+        """The pods on a node are gone: gangs that had some there have to be repaired."""
+        for running in self.running.values():
+            places = running.charge.places
+            if not running.leaving and any(node == n for place in places for n, _ in place.nodes):
+                self.broken.setdefault(running.workload.id, set()).add(node)
+
     def tell_to_stop(self, running: Running, preemptor: WorkloadId | None) -> None:
         """A target keeps what it holds until it is gone; the future counts it as gone."""
         self.fork()
@@ -255,6 +274,7 @@ class State:
     def end(self, running: Running) -> None:
         """Somebody's pods are all gone."""
         del self.running[running.workload.id]
+        self.broken.pop(running.workload.id, None)
         self.gpus[running.charge.queue] -= running.workload.gpus
         self.count[running.charge.queue] -= 1
         if running.leaving:
@@ -295,12 +315,8 @@ class State:
             self.future = self.present.copy()
 
     def join(self) -> None:
-        """With nobody leaving and nothing claimed, the future is the present.
-
-        What was derived from a version of the one must not be taken for the other's.
-        """
-        if self.future is not self.present and not self.leaving and not self.claims:
-            self.present.version = max(self.present.version, self.future.version) + 1
+        """With nobody leaving and nothing claimed, the future is the present."""
+        if not self.leaving and not self.claims:
             self.future = self.present
 
     # -- who waits -------------------------------------------------------------------

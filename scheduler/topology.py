@@ -8,33 +8,17 @@ and one column per node, so that a domain of any coarser level is a set of colum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scheduler.domains import Levels
-from scheduler.layout import Flavor
-from scheduler.model import (
-    PODS,
-    FlavorName,
-    Node,
-    NodeName,
-    Operator,
-    PodSet,
-    Requirement,
-    ResourceName,
-    Taint,
-    TaintEffect,
-    Toleration,
-)
-
-Ints = NDArray[np.int64]
-Indices = NDArray[np.intp]
-Shape = tuple[tuple[int, int], ...]
-"""What one pod takes, as (row, amount) pairs; the first row is the one packing looks at."""
+from scheduler.counting import Shape
+from scheduler.domains import Bools, Domains, Indices, Ints, draw_domains
+from scheduler.layout import HOSTNAME, Flavor
+from scheduler.matching import lets_in
+from scheduler.model import PODS, FlavorName, Node, NodeName, PodSet, ResourceName
 
 Lie = tuple[tuple[NodeName, int], ...]
 """Where the pods of one pod set lie: (node, pods) in name order."""
@@ -56,48 +40,6 @@ class Place(NamedTuple):
     shape: Shape
 
 
-def tolerates(tolerations: Sequence[Toleration], taint: Taint) -> bool:
-    """Whether some toleration matches the taint, by Kubernetes' rules."""
-    if taint.effect is TaintEffect.PREFER_NO_SCHEDULE:
-        return True
-    return any(
-        t.key in ("", taint.key)
-        and (t.value is None or t.value == taint.value)
-        and t.effect in (None, taint.effect)
-        for t in tolerations
-    )
-
-
-def meets(labels: Mapping[str, str], term: Sequence[Requirement]) -> bool:
-    """Whether labels meet every demand of one alternative of a node affinity."""
-    return all(_holds(labels.get(one.key), one) for one in term)
-
-
-def _holds(value: str | None, one: Requirement) -> bool:
-    match one.operator:
-        case Operator.IN:
-            return value in one.values
-        case Operator.NOT_IN:
-            return value not in one.values
-        case Operator.EXISTS:
-            return value is not None
-        case Operator.DOES_NOT_EXIST:
-            return value is None
-        case Operator.GREATER | Operator.LESS:
-            number, limit = _whole(value), _whole(next(iter(one.values), None))
-            if number is None or limit is None:
-                return False
-            return number > limit if one.operator is Operator.GREATER else number < limit
-
-
-def _whole(text: str | None) -> int | None:
-    """The number that a label's value is, None for any other text."""
-    try:
-        return None if text is None else int(text)
-    except ValueError:
-        return None
-
-
 def _path(flavor: Flavor, node: Node) -> tuple[str, ...] | None:
     """A node's place in a flavor's topology; None if it is none of its nodes."""
     if not flavor.node_labels.items() <= node.labels.items():
@@ -106,9 +48,16 @@ def _path(flavor: Flavor, node: Node) -> tuple[str, ...] | None:
     return path if all(path) else None
 
 
-def _firsts(paths: Sequence[tuple[str, ...]]) -> list[int]:
-    """Where each run of equal paths begins."""
-    return [n for n, path in enumerate(paths) if n == 0 or paths[n - 1] != path]
+@dataclass(frozen=True, slots=True, eq=False)
+class Reach:
+    """Where pods may lie: the domains of a flavor, and which leaves of them (None: all).
+
+    `columns` are the node columns of the leaves that count, in name order.
+    """
+
+    domains: Domains
+    allowed: Bools | None
+    columns: Indices
 
 
 class Nodes:
@@ -128,16 +77,16 @@ class Nodes:
         self.rows: dict[ResourceName, int] = {PODS: 0}
         self.capacity: Ints = np.zeros((1, 0), dtype=np.int64)
         self.outside: Ints = np.zeros((1, 0), dtype=np.int64)
-        self.usable: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+        self.usable: Bools = np.zeros(0, dtype=np.bool_)
         self.roomy = True
         """Whether every node takes more pods than there will ever be."""
         self.version = 0
         self._missing: set[NodeName] = set()
         self._changed = False
-        self._eligible: dict[tuple[object, ...], Indices] = {}
-        self._asked: dict[tuple[int, FlavorName, bool], tuple[PodSet, Indices]] = {}
+        self._asked: dict[tuple[int, FlavorName, bool], tuple[PodSet, Reach]] = {}
         self._shapes: dict[int, tuple[PodSet, Shape]] = {}
-        self._levels: dict[FlavorName, Levels] = {}
+        self._domains: dict[tuple[FlavorName, bool], Domains] = {}
+        self._reach: dict[tuple[object, ...], Reach] = {}
 
     def observe(self, node: Node) -> None:
         """Learn of a node or of its change; `settle` makes it count."""
@@ -205,8 +154,8 @@ class Nodes:
         self.roomy = all(capacity[0, index[name]] >= AMPLE for name in known)
         self._missing.clear()
         self._asked.clear()
-        self._eligible.clear()
-        self._levels.clear()
+        self._domains.clear()
+        self._reach.clear()
         self._changed = False
         self.version += 1
 
@@ -233,38 +182,39 @@ class Nodes:
         """The machines among which a flavor's are: nodes, or the bundles of a coarse flavor."""
         return self._bundles.get(flavor.name, self.known)
 
-    def levels(self, flavor: Flavor) -> Levels:
-        """The topology of a flavor: its domains in the order of their paths."""
-        found = self._levels.get(flavor.name)
+    @staticmethod
+    def is_by_node(flavor: Flavor) -> bool:
+        """Whether a flavor's topology names single nodes."""
+        return bool(flavor.levels) and flavor.levels[-1] == HOSTNAME
+
+    def domains(self, flavor: Flavor, *, usable_only: bool = True) -> Domains:
+        """The topology of a flavor over the machines that carry all its labels."""
+        found = self._domains.get((flavor.name, usable_only))
         if found is None:
-            machines = self._of(flavor)
-            leaves = sorted(
-                (path, column)
-                for column in self.members(flavor).tolist()
-                if (path := _path(flavor, machines[self.names[column]])) is not None
-            )
-            starts = []
-            for depth in range(1, len(flavor.levels)):
-                below = _firsts([path[: depth + 1] for path, _ in leaves])
-                number = {at: n for n, at in enumerate(below)}
-                firsts = _firsts([path[:depth] for path, _ in leaves])
-                starts.append(np.array([number[at] for at in firsts], dtype=np.intp))
-            columns = np.array([column for _, column in leaves], dtype=np.intp)
-            found = Levels(labels=flavor.levels, columns=columns, starts=tuple(starts))
-            self._levels[flavor.name] = found
+            leaves = [
+                (path, name, self.index[name])
+                for name, node in self._of(flavor).items()
+                if (not usable_only or (node.ready and node.schedulable))
+                and (path := _path(flavor, node)) is not None
+            ]
+            found = draw_domains(flavor.levels, leaves)
+            self._domains[flavor.name, usable_only] = found
         return found
 
-    def eligible(self, flavor: Flavor, pods: PodSet, *, usable_only: bool = True) -> Indices:
-        """Columns of the nodes of a flavor that these pods may lie on, in name order."""
+    def reach(self, flavor: Flavor, pods: PodSet, *, usable_only: bool = True) -> Reach:
+        """Where these pods may lie: taints, selector and affinity, looked at node by node.
+
+        In a topology that does not name single nodes they are not looked at.
+        """
         asked = self._asked.get((id(pods), flavor.name, usable_only))
         if asked is None:
             if len(self._asked) > REMEMBERED:
                 self._asked.clear()
-            asked = (pods, self._find_eligible(flavor, pods, usable_only=usable_only))
+            asked = (pods, self._find_reach(flavor, pods, usable_only=usable_only))
             self._asked[id(pods), flavor.name, usable_only] = asked
         return asked[1]
 
-    def _find_eligible(self, flavor: Flavor, pods: PodSet, *, usable_only: bool) -> Indices:
+    def _find_reach(self, flavor: Flavor, pods: PodSet, *, usable_only: bool) -> Reach:
         key = (
             flavor.name,
             tuple(sorted(pods.node_selector.items())),
@@ -272,63 +222,30 @@ class Nodes:
             pods.tolerations,
             usable_only,
         )
-        found = self._eligible.get(key)
+        found = self._reach.get(key)
         if found is None:
-            wanted = {**pods.node_selector, **flavor.node_labels}
-            tolerations = (*pods.tolerations, *flavor.tolerations)
-            coarse = flavor.name in self._bundles
-            found = self._select(
-                self._of(flavor),
-                lambda node: (
-                    (coarse and flavor.node_labels.items() <= node.labels.items())
-                    or (
-                        wanted.items() <= node.labels.items()
-                        and (
-                            not pods.affinity
-                            or any(meets(node.labels, term) for term in pods.affinity)
-                        )
-                        and all(tolerates(tolerations, taint) for taint in node.taints)
-                    )
-                ),
-                usable_only=usable_only,
-            )
-            self._eligible[key] = found
+            domains = self.domains(flavor, usable_only=usable_only)
+            columns, allowed = domains.columns, None
+            if self.is_by_node(flavor):
+                tolerations = (*pods.tolerations, *flavor.tolerations)
+                nodes = (self.known[self.names[column]] for column in columns.tolist())
+                marks = np.array([lets_in(n, pods, tolerations) for n in nodes], dtype=np.bool_)
+                if not marks.all():
+                    allowed, columns = marks, columns[marks]
+            found = self._reach[key] = Reach(domains, allowed, np.sort(columns))
         return found
+
+    def eligible(self, flavor: Flavor, pods: PodSet, *, usable_only: bool = True) -> Indices:
+        """Columns of the nodes of a flavor that these pods may lie on, in name order."""
+        return self.reach(flavor, pods, usable_only=usable_only).columns
 
     def held_outside(self, row: int, eligible: Indices) -> int:
         """What pods outside our care hold of one resource on these nodes."""
         return int(self.outside[row][eligible].sum()) if row < len(self.outside) else 0
 
     def members(self, flavor: Flavor) -> Indices:
-        """Columns of all usable nodes of a flavor, whatever their taints."""
-        key = (flavor.name,)
-        found = self._eligible.get(key)
-        if found is None:
-            labels = flavor.node_labels.items()
-            machines = self._of(flavor)
-            found = self._select(
-                machines, lambda node: labels <= node.labels.items(), usable_only=True
-            )
-            self._eligible[key] = found
-        return found
-
-    def _select(
-        self,
-        machines: Mapping[NodeName, Node],
-        test: Callable[[Node], bool],
-        *,
-        usable_only: bool,
-    ) -> Indices:
-        return np.array(
-            [
-                number
-                for number, name in enumerate(self.names)
-                if (node := machines.get(name)) is not None
-                and (not usable_only or (node.ready and node.schedulable))
-                and test(node)
-            ],
-            dtype=np.intp,
-        )
+        """Columns of all usable nodes of a flavor, whatever their taints, in name order."""
+        return np.sort(self.domains(flavor).columns)
 
     def shape(self, pods: PodSet) -> Shape:
         """What one pod takes: its first countable resource leads, and one of `pods`."""

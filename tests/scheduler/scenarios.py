@@ -2,14 +2,18 @@
 
 A job is written `a1 2x8 A` (2 pods of 8 GPUs for queue A), followed by any of `p9`
 (priority), `@n1+n2` (already placed there, one pod each), `guaranteed` (not preemptible),
-`model=b300`, `team=x` and `overflow=q1,q2`. Listed order is submission order.
+`model=b300`, `team=x`, `overflow=q1,q2`, `required=rack` and `preferred=rack`. Listed order is
+submission order. `levels` names the topology from coarse to fine, down to `host`; a node
+says its value for each coarser one.
 
 Each step makes its events happen and runs one cycle; `expect` names what that cycle
-admitted and preempted (target: preemptor), why those who wait wait, and where pods are.
+admitted, preempted (target: preemptor), repaired and evicted, why those who wait wait, and
+where pods are. `gone-for-good` are nodes whose pods are lost.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +23,7 @@ from scheduler.engine import Engine
 from scheduler.events import (
     Evicted,
     Finished,
+    NodeLost,
     NodeObserved,
     NodeRemoved,
     Restored,
@@ -28,6 +33,7 @@ from scheduler.events import (
 )
 from scheduler.invariants import check_invariants
 from scheduler.layout import (
+    HOSTNAME,
     BorrowWithin,
     Flavor,
     Order,
@@ -44,6 +50,8 @@ from scheduler.model import (
     FlavorName,
     NodeName,
     PodSetAssignment,
+    TopologyMode,
+    TopologyRequest,
     Usage,
     Workload,
     WorkloadId,
@@ -54,8 +62,20 @@ FOLDER = Path(__file__).parents[1] / "scenarios"
 QUEUE_KEYS = {
     "quota", "max", "lending", "cohort", "reclaim", "within", "borrow_within", "order", "strategy",
 }  # fmt: skip
-STEP_KEYS = {"submit", "gone", "finish", "withdraw", "fail", "node", "lose", "later", "expect"}
-EXPECT_KEYS = {"admitted", "preempted", "waiting", "where", "figures", "refused"}
+STEP_KEYS = {
+    "submit", "gone", "finish", "withdraw", "fail", "node", "lose", "later", "expect",
+    "gone-for-good",
+}  # fmt: skip
+EXPECT_KEYS = {
+    "admitted",
+    "preempted",
+    "repaired",
+    "evicted",
+    "waiting",
+    "where",
+    "figures",
+    "refused",
+}
 
 
 def paths() -> list[Path]:
@@ -101,7 +121,8 @@ class Scenario:
         models = dict.fromkeys(
             n.get("model", "h100") if isinstance(n, dict) else "h100" for n in nodes
         )
-        return tuple(a_flavor(name) for name in models)
+        levels = tuple(_label(level) for level in self.doc.get("levels", ["host"]))
+        return tuple(a_flavor(name, levels=levels) for name in models)
 
     def _observe(self, nodes: dict[str, Any]) -> None:
         for name, spec in nodes.items():
@@ -115,6 +136,8 @@ class Scenario:
                 ready=shape.get("ready", True),
                 schedulable=shape.get("schedulable", True),
             )
+            levels = {_label(level): shape[level] for level in ("block", "rack") if level in shape}
+            node = replace(node, labels={**node.labels, **levels})
             self.engine.apply(NodeObserved(node=node))
 
     def _job(self, text: str) -> tuple[Workload, list[str]]:
@@ -131,13 +154,18 @@ class Scenario:
                 nodes = word[1:].split("+")
             elif key == "overflow":
                 more["overflow"] = tuple(value.split(","))
+            elif key in ("required", "preferred"):
+                more["topology"] = TopologyRequest(mode=TopologyMode(key), level=_label(value))
             elif key in ("model", "team"):
                 more[key] = value
             elif word.startswith("p"):
                 more["priority"] = int(word[1:])
             else:
                 raise AssertionError(f"what is {word}?")
-        return a_workload(name, queue, int(pods), int(gpus), created=self.now, **more), nodes
+        wish = more.pop("topology", None)
+        workload = a_workload(name, queue, int(pods), int(gpus), created=self.now, **more)
+        pod_sets = tuple(replace(pods, topology=wish) for pods in workload.pod_sets)
+        return replace(workload, pod_sets=pod_sets), nodes
 
     def _run(self, text: str) -> None:
         """Somebody who runs at the start: where the file says, or where the engine puts him."""
@@ -173,6 +201,8 @@ class Scenario:
             self.engine.apply(Withdrawn(workload=WorkloadId(one), at=self.now))
         for one in step.get("lose", []):
             self.engine.apply(NodeRemoved(node=NodeName(one)))
+        for one in step.get("gone-for-good", []):
+            self.engine.apply(NodeLost(node=NodeName(one)))
         self._observe(step.get("node", {}))
 
     def _decide(self, expect: dict[str, Any], number: int) -> None:
@@ -183,6 +213,9 @@ class Scenario:
         assert [a.workload for a in decisions.admissions] == expect.get("admitted", []), at
         preempted = {p.target: p.preemptor for p in decisions.preemptions}
         assert preempted == expect.get("preempted", {}), at
+        repaired = {r.workload: _spots(r.admission) for r in decisions.repairs}
+        assert repaired == expect.get("repaired", {}), at
+        assert [e.workload for e in decisions.evictions] == expect.get("evicted", []), at
         for one, reason in expect.get("waiting", {}).items():
             verdict = self.engine.explain(WorkloadId(one), self.now).verdict
             assert verdict.reason.value == reason, f"{at}: {one}: {verdict}"
@@ -191,9 +224,22 @@ class Scenario:
             assert figures.items() <= found.items(), f"{at}: {one}: {found}"
         for one, nodes in expect.get("where", {}).items():
             admission = next(a for w, a in self.engine.running() if w.id == one)
-            assert dict(admission.assignments[0].nodes) == nodes, f"{at}: {one}"
+            assert _spots(admission) == nodes, f"{at}: {one}"
         again = self.engine.cycle(self.now)
         assert not again, f"{at}: a second cycle at rest decides {again}"
+
+
+def _label(level: str) -> str:
+    return HOSTNAME if level == "host" else f"example.com/{level}"
+
+
+def _spots(admission: Admission) -> dict[str, int]:
+    """Pods per node of all pod sets together."""
+    spots: dict[str, int] = {}
+    for part in admission.assignments:
+        for node, pods in part.nodes:
+            spots[node] = spots.get(node, 0) + pods
+    return spots
 
 
 def _queue(name: str, spec: dict[str, Any], flavors: tuple[Flavor, ...]) -> Queue:

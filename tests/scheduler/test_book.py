@@ -140,3 +140,20 @@ def test_the_checker_sees_what_is_broken(damage: Callable[[State], None]) -> Non
     damage(cluster.engine._state)
     with pytest.raises(BrokenInvariantError):
         check_invariants(cluster.engine)
+
+
+def test_no_two_contents_have_one_version() -> None:
+    """What is remembered by version must never be taken for another book's, or a trial's."""
+    book = a_book()
+    one, other = (Charge(0, ((0, gpus),), ()) for gpus in (1, 2))
+    fork = book.copy()
+    assert fork.version == book.version
+    mark = book.checkpoint()
+    book.charge(one)
+    seen = {book.version}
+    book.rollback(mark)
+    assert book.version == fork.version
+    book.charge(other)
+    fork.charge(one)
+    seen |= {book.version, fork.version}
+    assert len(seen) == 3

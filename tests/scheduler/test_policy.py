@@ -62,6 +62,18 @@ def broken(old: str, new: str) -> PolicyError:
 
 
 CASES = {
+    "a level twice": (
+        "    model: h100\n",
+        "    model: h100\n    levels: [rack, rack, kubernetes.io/hostname]\n",
+        "flavors.h100.levels",
+        "each level once",
+    ),
+    "levels that end above the nodes": (
+        "    model: h100\n",
+        "    model: h100\n    levels: [gpubot.io/rack]\n",
+        "flavors.h100.levels",
+        "end with kubernetes.io/hostname",
+    ),
     "unknown key": ("    grace: 5m", "    grase: 5m", "pools.team.grase", "did you mean grace"),
     "unknown top key": ("teams:\n", "teems:\n", "teems", "did you mean teams"),
     "wrong type": ("gpus: 8}\ncohorts", "gpus: many}\ncohorts", "teams.nlp.gpus", "integer"),
@@ -238,3 +250,9 @@ def test_fair_sharing_is_switched_in_the_file() -> None:
     layout = compile_policy(load_policy(text, "policy.yaml"))
     assert layout.fair_sharing == (FairStrategy.FINAL, FairStrategy.INITIAL)
     assert compile_policy(load_policy(SMALL, "policy.yaml")).fair_sharing is None
+
+
+def test_balanced_placement_is_off_unless_asked_for() -> None:
+    assert not compile_policy(load_policy(SMALL, "policy.yaml")).options.balanced
+    text = f"{SMALL}placement: {{balanced: true}}\n"
+    assert compile_policy(load_policy(text, "policy.yaml")).options.balanced

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from scheduler.engine import Engine
 from scheduler.events import Evicted, NodeObserved, Submitted
+from scheduler.gangs import find_places
 from scheduler.invariants import check_invariants
 from scheduler.layout import Layout
 from scheduler.model import Decisions, Workload, WorkloadId
-from scheduler.placement import find_places
 from scheduler.state import State
 from tests.scheduler.builders import a_node
 from tests.scheduler.worlds import World, layouts, workloads

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scheduler.gangs import place_together
 from scheduler.layout import HOSTNAME
+from scheduler.matching import tolerates
 from scheduler.model import (
     GPU,
     PODS,
@@ -18,8 +20,8 @@ from scheduler.model import (
     TaintEffect,
     Toleration,
 )
-from scheduler.packing import place, shortfall
-from scheduler.topology import AMPLE, Nodes, Place, Space, tolerates
+from scheduler.packing import shortfall
+from scheduler.topology import AMPLE, Nodes, Place, Space
 from tests.scheduler.builders import MODEL, a_flavor, a_node
 
 CPU = ResourceName("cpu")
@@ -35,11 +37,17 @@ def world(*nodes: object) -> tuple[Nodes, Space]:
 
 
 def put(known: Nodes, space: Space, pods: PodSet) -> tuple[tuple[str, int], ...] | None:
-    shape = known.shape(pods)
-    found = place((space,), known.eligible(a_flavor(), pods), shape, pods.count)
+    found = find(known, (space,), pods)
     if found is not None:
-        space.take((Place(found, shape),))
+        space.take((Place(found, known.shape(pods)),))
     return found
+
+
+def find(
+    known: Nodes, spaces: tuple[Space, ...], pods: PodSet
+) -> tuple[tuple[NodeName, int], ...] | None:
+    found = place_together(known, a_flavor(), [pods], spaces)
+    return None if found is None else found[0]
 
 
 def gpus(count: int, each: int, **more: object) -> PodSet:
@@ -149,10 +157,9 @@ def test_two_views_both_need_room() -> None:
     shape = known.shape(gpus(1, 8))
     now.take((Place(((NodeName("n1"), 1),), shape),))
     later.take((Place(((NodeName("n2"), 1),), shape),))
-    eligible = known.eligible(a_flavor(), gpus(1, 8))
-    assert place((now,), eligible, shape, 1) == (("n2", 1),)
-    assert place((later,), eligible, shape, 1) == (("n1", 1),)
-    assert place((now, later), eligible, shape, 1) is None
+    assert find(known, (now,), gpus(1, 8)) == (("n2", 1),)
+    assert find(known, (later,), gpus(1, 8)) == (("n1", 1),)
+    assert find(known, (now, later), gpus(1, 8)) is None
 
 
 def test_what_is_taken_survives_new_and_removed_nodes() -> None:
@@ -204,7 +211,7 @@ def test_no_eligible_node_is_a_shortfall_of_everything() -> None:
     known, space = world(a_node("n1", model="a100"))
     pods = gpus(1, 1)
     eligible = known.eligible(a_flavor(), pods)
-    assert place((space,), eligible, known.shape(pods), 1) is None
+    assert find(known, (space,), pods) is None
     assert shortfall((space,), eligible, known.shape(pods)).nodes == 0
 
 

@@ -296,6 +296,10 @@ _LIMITS: dict[LimitKind, str] = {
     LimitKind.NODE: (
         "{what} in one pod can never start: the biggest node of {where} has {most:,}.{near}"
     ),
+    LimitKind.SLICES: (
+        "{what} can never start: slices of {most:,} pods in one {where} do not divide it.{near}"
+    ),
+    LimitKind.DOMAIN: "{what} can never start: one {where} holds at most {most:,} of them.{near}",
     LimitKind.CLUSTER: "{what} can never start: {where} has {most:,} in all.{near}",
     LimitKind.NO_FLAVOR: "{what} can never start: {where} has no such capacity.{near}",
     LimitKind.NO_QUEUE: "{what} can never start: no queue is open to it in {where}.{near}",
