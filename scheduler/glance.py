@@ -9,12 +9,12 @@ books) would come to what quota and room say at once. `glance` gives the very no
 from __future__ import annotations
 
 from scheduler.flavors import Option
+from scheduler.gangs import find_empty
 from scheduler.layout import Reclaim
 from scheduler.model import PodSet, WaitReason
 from scheduler.nomination import Nomination, Outcome, charge_for
 from scheduler.outlook import NOBODY, limits
 from scheduler.pending import Shape
-from scheduler.placement import find_empty
 from scheduler.preemption import is_hopeless
 from scheduler.state import State, Waiting
 
