@@ -34,6 +34,7 @@ from scheduler.model import (
     Seconds,
     TeamName,
     Workload,
+    WorkloadId,
 )
 from scheduler.quantities import CPU
 
@@ -244,6 +245,7 @@ def _read_work(
     shelf: Shelf, layout: Layout, nodes: tuple[Node, ...]
 ) -> tuple[list[Workload], list[tuple[Workload, Admission]]]:
     setting = _setting(shelf, layout, nodes)
+    ids: set[WorkloadId] = set()
     waiting: list[Workload] = []
     running: list[tuple[Workload, Admission]] = []
 
@@ -251,6 +253,9 @@ def _read_work(
         if work.condition(one, "Finished") is not None:
             return
         workload = work.read_workload(one, setting)
+        if workload.id in ids:
+            raise ManifestError("metadata.uid", "is that of another Workload; the first one counts")
+        ids.add(workload.id)
         if work.holds_quota(one):
             running.append((workload, work.read_admission(one, workload, setting)))
         elif one.spec.active:

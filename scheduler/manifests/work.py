@@ -286,6 +286,11 @@ def read_admission(one: kueue.WorkloadObject, workload: Workload, setting: Setti
         found = granted.get(pods.name)
         if found is None:
             raise ManifestError("status.admission.podSetAssignments", f"lacks {pods.name}")
+        if unknown := sorted({*found.flavors.values()} - {*setting.flavors}):
+            raise ManifestError(
+                "status.admission.podSetAssignments",
+                f"names a ResourceFlavor that does not exist: {unknown[0]}",
+            )
         count = pods.count if found.count is None else found.count
         assignments.append(
             PodSetAssignment(

@@ -151,10 +151,14 @@ def read_case(
         problems=(*remarks, *manifests.problems),
     )
     known = {workload.name for workload in manifests.waiting}
-    for step in case.steps:
-        if step.submit and step.submit not in known:
-            raise CaseError(f"{source}: events: {step.submit} is submitted but is no Workload")
-    return case
+    strange = tuple(
+        Problem(
+            source, "Case", "events", f"submits {step.submit}, which is no Workload that counts"
+        )
+        for step in case.steps
+        if step.submit and step.submit not in known
+    )
+    return replace(case, problems=(*case.problems, *strange))
 
 
 def is_head(document: object) -> bool:
@@ -375,16 +379,15 @@ def _domains(
     play: Play, admission: Admission, nodes: Sequence[tuple[NodeName, int]]
 ) -> list[DomainAnswer]:
     """Domains in the order of their full path of level values."""
-    levels = next(
-        play.layout.flavor(flavor).levels
-        for assignment in admission.assignments
-        for flavor in assignment.flavors.values()
-        if play.layout.flavor(flavor).levels
-    )
+    flavors = {flavor for part in admission.assignments for flavor in part.flavors.values()}
+    found_levels = [f.levels for f in play.layout.flavors if f.name in flavors and f.levels]
+    levels = found_levels[0] if found_levels else (HOSTNAME,)
     found = []
     for name, count in nodes:
         labels = play.nodes[name].labels if name in play.nodes else {}
-        path = [labels.get(level, "") for level in levels] if labels else name.split("/")[1:]
+        path = [labels.get(level, "") for level in levels] if labels else name.split("/")[-1:]
+        if not labels and levels[-1] != HOSTNAME:
+            path = name.split("/")[1:]
         values = path[-1:] if levels[-1] == HOSTNAME else path
         found.append((path, DomainAnswer(values=values, count=count)))
     return [domain for _, domain in sorted(found, key=lambda pair: pair[0])]

@@ -169,6 +169,27 @@ BROKEN: dict[str, tuple[Sequence[Any], list[tuple[str, str]]]] = {
             )
         ],
     ),
+    "uid of another": (
+        [a_workload("odd") | {"metadata": a_workload("odd")["metadata"] | {"uid": "uid-job"}}],
+        [("Workload ml/odd", "metadata.uid")],
+    ),
+    "running on no flavor": (
+        [
+            a_workload("odd")
+            | {
+                "status": {
+                    "conditions": [{"type": "QuotaReserved", "status": "True"}],
+                    "admission": {
+                        "clusterQueue": "atlas",
+                        "podSetAssignments": [
+                            {"name": "main", "flavors": {"nvidia.com/gpu": "b200"}}
+                        ],
+                    },
+                }
+            }
+        ],
+        [("Workload ml/odd", "status.admission.podSetAssignments")],
+    ),
     "no pod sets": ([a_workload("odd", podSets=[])], [("Workload ml/odd", "spec.podSets")]),
     "minimum above count": (
         [a_workload("odd", podSets=[{"count": 1, "minCount": 2, "template": {}}])],
