@@ -90,7 +90,7 @@ def _quota_refusal(
         ),
         key=lambda short: (short[2], -short[0]),
     )
-    node = tree.binding(tree.empty(), number, column)
+    node, _ = tree.binding(tree.empty(), number, column, most + 1)  # what caps it at `most`
     kind = LimitKind.QUEUE if node == number else LimitKind.COHORT
     return Refusal(limit=kind, where=tree.names[node], asked=asked, most=most)
 

@@ -11,10 +11,11 @@ waiting-for-targets: targets, gpus · behind: position, first.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from scheduler.checks import check
 from scheduler.gangs import find_largest
+from scheduler.layout import Reclaim
 from scheduler.model import (
     Explanation,
     Figure,
@@ -139,35 +140,59 @@ def _waits_for(leaving: list[Running]) -> tuple[Verdict, Iterable[Running]]:
 
 
 def _shortage(state: State, nomination: Nomination) -> tuple[Verdict, Iterable[Running]]:
-    """What is short in the home queue, at the flavor where least is missing."""
+    """What is short in the home queue, at the flavor where least is missing.
+
+    What the queue could have others give back counts as left, so that it is told of the
+    limit that holds it: what is missing at its own limit, or else the nodes, and not what
+    its cohort has lent out.
+    """
     if nomination.reason is WaitReason.TOPOLOGY:
         return _topology(state, nomination)
-    tree, usage = state.tree, state.future.usage
-    workload = nomination.waiting.workload
-    choices = state.menu(nomination.queue, nomination.shape.key, workload)
-    missing, column, asked = min(
-        (amount - tree.available(usage, nomination.queue, column), column, amount)
-        for groups in choices.groups
-        for options in groups
-        for option in options
-        for column, amount in option.amounts
-    )
+    tree = state.tree
+    usage: Sequence[int] = state.future.usage
+    number, priority = nomination.queue, nomination.waiting.workload.priority
+    missing, column, asked = _least_missing(state, nomination, usage)
     if missing <= 0:
         return _topology(state, nomination)
-    node = tree.binding(usage, nomination.queue, column)
+    reclaimed = state.outlook.without(number, priority)
+    hard, *of_hard = _least_missing(state, nomination, reclaimed)
+    if hard > 0:
+        usage, (column, asked) = reclaimed, of_hard
+    elif _takes_back(state, number) and not tree.exceeds(usage, number, column, asked):
+        return _topology(state, nomination)
+    node, room = tree.binding(usage, number, column, asked)
     flavor, resource = tree.pairs[column]
     figures: dict[str, Figure] = {
         "where": tree.names[node],
         "flavor": flavor,
         "resource": resource,
         "asked": asked,
-        "available": max(0, asked - missing),
+        "available": max(0, room),
         "limit": tree.subtree[node * tree.width + column],
         "used": usage[node * tree.width + column],
     }
     under = {q for q in range(tree.queues) if q == node or node in tree.path[q]}
     holders = (r for r in state.running.values() if r.charge.queue in under and column in r.columns)
     return Verdict(reason=WaitReason.QUOTA, figures=figures), holders
+
+
+def _least_missing(
+    state: State, nomination: Nomination, usage: Sequence[int]
+) -> tuple[int, int, int]:
+    """How much is missing, of which column, and what was asked of it."""
+    choices = state.menu(nomination.queue, nomination.shape.key, nomination.waiting.workload)
+    return min(
+        (amount - state.tree.available(usage, nomination.queue, column), column, amount)
+        for groups in choices.groups
+        for options in groups
+        for option in options
+        for column, amount in option.amounts
+    )
+
+
+def _takes_back(state: State, number: int) -> bool:
+    """Whether what a queue has lent comes back, whoever has it."""
+    return state.layout.queues[number].reclaim is Reclaim.ANY
 
 
 def _topology(state: State, nomination: Nomination) -> tuple[Verdict, Iterable[Running]]:

@@ -87,6 +87,11 @@ class Outlook:
                 return False
         return True
 
+    def without(self, number: int, priority: int) -> Sequence[int]:
+        """Use of quota without all that a workload of this queue could at best have stopped."""
+        self._refresh()
+        return self._without(number, limits(self._state.layout.queues[number], priority))
+
     def _without(self, number: int, bounds: tuple[float, float]) -> Sequence[int]:
         """Use of quota without all that this queue could at best have stopped."""
         state = self._state

@@ -158,27 +158,30 @@ class QuotaTree:
             rest -= self.local(usage, ancestor, column)
         return self.height[self.root[node]], False
 
-    def binding(self, usage: Sequence[int], queue: int, column: int) -> int:
-        """The node whose limit keeps `available` down: the lowest of equals.
+    def binding(self, usage: Sequence[int], queue: int, column: int, asked: int) -> tuple[int, int]:
+        """The first node from the queue upwards whose limit is below `asked`, and its room.
 
-        A node with a borrowing limit binds by what it may still take from above, the root
-        by what is left of everything.
+        A node with a borrowing limit has what it may still take from above, the root what
+        is left of everything; both count what the queue and the nodes between keep for
+        themselves. There is such a node whenever `asked` is more than `available`; the
+        queue's own limit comes first, because room higher up would not help it.
         """
-        best, tightest, below = queue, UNLIMITED * 2, 0
+        below = 0
         for node in (queue, *self.path[queue]):
             cell = node * self.width + column
+            own = self.local(usage, node, column)
             if self.parent[node] < 0:
-                room = self.subtree[cell] - usage[cell]
+                room = self.subtree[cell] - usage[cell] + below
             elif self.borrowing[cell] != UNLIMITED:
                 over = max(0, usage[cell] - self.kept[cell])
                 room = self.subtree[cell] - self.kept[cell] - over + self.borrowing[cell]
-                room += self.local(usage, node, column)
+                room += own + below
             else:
                 room = UNLIMITED
-            if room + below < tightest:
-                best, tightest = node, room + below
-            below += self.local(usage, node, column) if self.parent[node] >= 0 else 0
-        return best
+            if room < asked:
+                return node, room
+            below += own
+        raise ValueError(f"no limit is below {asked}")
 
     def charge(self, usage: list[int], node: int, amounts: Amounts) -> None:
         """Add use at a queue and bubble up what exceeds each node's kept part."""

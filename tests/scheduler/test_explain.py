@@ -74,6 +74,53 @@ def test_a_queues_own_borrowing_limit_is_named_as_the_queues() -> None:
     assert verdict(cluster, "w").figures["available"] == 2
 
 
+def lending_cluster(own: int) -> Cluster:
+    """Sixteen GPUs: A may use 8 of its own and takes back what B has borrowed of them."""
+    layout = a_layout(
+        a_queue("A", 8, borrowing=0, reclaim=Reclaim.ANY), a_queue("B", 0), a_queue("C", 8)
+    )
+    cluster = Cluster(layout, a_node("n1"), a_node("n2"))
+    cluster.start(a_workload("own", "A", 1, own, preemptible=False))
+    cluster.start(*[a_workload(f"b{n}", "B", 1, 1) for n in range(16 - own)])
+    return cluster
+
+
+def test_its_own_limit_is_named_and_not_what_others_have_borrowed() -> None:
+    cluster = lending_cluster(6)
+    cluster.submit(a_workload("w", "A", 1, 4))
+    cluster.cycle()
+    found = explained(cluster, "w")
+    assert found.verdict.reason is WaitReason.QUOTA
+    figures = found.verdict.figures
+    assert (figures["where"], figures["available"], figures["limit"]) == ("A", 2, 8)
+    assert [holder.workload for holder in found.holders] == ["own"]
+
+
+def test_the_reason_stays_while_others_borrow_more_or_less() -> None:
+    cluster = lending_cluster(6)
+    cluster.submit(a_workload("w", "A", 1, 4))
+    cluster.cycle()
+    first = verdict(cluster, "w")
+    for one in ("b0", "b1", "b2", "b3"):
+        cluster.finish(one)
+        cluster.cycle()
+        assert verdict(cluster, "w") == first
+
+
+def test_what_its_queue_can_take_back_is_quota_but_may_be_no_room() -> None:
+    layout = a_layout(
+        a_queue("A", 8, borrowing=0, reclaim=Reclaim.ANY), a_queue("B", 0), a_queue("C", 8)
+    )
+    cluster = Cluster(layout, a_node("n1"), a_node("n2"))
+    cluster.start(a_workload("c1", "C", 1, 4, preemptible=False))
+    cluster.start(a_workload("b1", "B", 1, 4))
+    cluster.start(a_workload("c2", "C", 1, 4, preemptible=False))
+    cluster.start(a_workload("b2", "B", 1, 4))
+    cluster.submit(a_workload("w", "A", 1, 8))
+    cluster.cycle()
+    assert verdict(cluster, "w").reason is WaitReason.TOPOLOGY
+
+
 def test_holders_are_the_largest_first_with_their_ends() -> None:
     cluster = full_cluster()
     cluster.submit(a_workload("w", "A", 1, 4))

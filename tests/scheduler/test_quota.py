@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,9 +100,12 @@ def test_a_cohort_of_queues_has_height_one_and_its_parent_two() -> None:
 def test_the_binding_node_is_the_one_that_runs_out() -> None:
     tree = tree_of(a_queue("A", 4, borrowing=2), a_queue("B", 4))
     usage = tree.empty()
-    assert tree.names[tree.binding(usage, 0, 0)] == "A"
+    assert tree.binding(usage, 0, 0, 7) == (tree.names.index("A"), 6)
     tree.charge(usage, 1, ((0, 6),))
-    assert tree.names[tree.binding(usage, 0, 0)] == "all"
+    assert tree.binding(usage, 0, 0, 3) == (tree.names.index("all"), 2)
+    assert tree.binding(usage, 0, 0, 7) == (tree.names.index("A"), 6)
+    with pytest.raises(ValueError, match="no limit is below 2"):
+        tree.binding(usage, 0, 0, 2)
 
 
 queues = st.tuples(
