@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 
 from scheduler.model import Priority, Seconds, Spend
+
+
+class Nearness(enum.StrEnum):
+    """How near each other the pods of a request shall lie; the values are the words for it."""
+
+    SAME = "same"
+    PREFER = "prefer"
+    SPREAD = "spread"
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """`same rack`, `prefer block` or `spread`: `level` is the word said, None for `spread`."""
+
+    nearness: Nearness
+    level: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,3 +45,4 @@ class Ask:
     team: str | None = None
     name: str | None = None
     text: str = ""
+    topology: Together | None = None

@@ -8,6 +8,7 @@ the desk waits for the loop.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime as dt
 from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ from bot.listing import list_queue
 from bot.people import Directory
 from bot.plans import Load, named, near, never_fits, plan, refuse
 from bot.remedies import mend
-from bot.rows import OPEN_FIRST, card_of, explain_all, story_of
+from bot.rows import OPEN_FIRST, Domain, card_of, domains_of, explain_all, story_of
 from bot.terms import WAITING_AT_MOST
 from bot.views import (
     CardView,
@@ -349,6 +350,7 @@ class Desk:
             default_lease=self._terms.usual_lease(),
             most_lease=self._terms.longest_lease(),
             node_gpus=self._terms.node_gpus(),
+            levels=tuple(word for word in self._terms.levels() if word != "node"),
         )
 
     def person(self, person_id: str) -> Person | None:
@@ -373,15 +375,16 @@ class Desk:
     def _cards(self, requests: Sequence[Request]) -> tuple[CardView, ...]:
         now = self._control.clock.now()
         waiting = [request.id for request in requests if request.state is S.WAITING]
-
-        try:
-            reasons = (
-                self._look(lambda engine: explain_all(engine, waiting, now)) if waiting else {}
-            )
-        except NotReady:
-            reasons = {}
+        holding = [request for request in requests if request.state.holding]
+        reasons: dict[str, Explanation] = {}
+        domains: dict[str, Domain] = {}
+        with contextlib.suppress(NotReady):
+            if waiting:
+                reasons = self._look(lambda engine: explain_all(engine, waiting, now))
+            if holding:
+                domains = self._look(lambda engine: domains_of(engine, self._terms, holding))
         return tuple(
-            card_of(request, self._terms, now, reasons.get(request.id)) for request in requests
+            card_of(r, self._terms, now, reasons.get(r.id), domains.get(r.id, ())) for r in requests
         )
 
 

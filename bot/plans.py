@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from rapidfuzz import process
 
-from bot.asks import Ask
+from bot.asks import Ask, Nearness, Together
 from bot.terms import NAME_AT_MOST, Terms
 from bot.views import RefusalCode, Refused
 from scheduler import routing
@@ -25,6 +25,8 @@ from scheduler.model import (
     Refusal,
     Seconds,
     TeamName,
+    TopologyMode,
+    TopologyRequest,
     Workload,
     WorkloadId,
 )
@@ -131,6 +133,9 @@ def plan(ask: Ask, person: Person, terms: Terms, now: Seconds) -> Workload | Ref
     found = routing.route(terms.layout, asked)
     if isinstance(found, Refusal):
         return never_fits(found)
+    topology = topology_of(ask.topology, asked.model, found, terms)
+    if isinstance(topology, Refused):
+        return topology
     lease = ask.duration or terms.lease_default(found.queue)
     most = terms.lease_most(found.queue)
     if lease is not None and most is not None and lease > most:
@@ -139,7 +144,40 @@ def plan(ask: Ask, person: Person, terms: Terms, now: Seconds) -> Workload | Ref
             args={"asked": lease, "most": most, "pool": terms.pool(found.queue)},
             limit=LimitKind.LEASE,
         )
-    return _workload(ask, person, asked, found, lease, now)
+    workload = _workload(ask, person, asked, found, lease, now)
+    if topology is None:
+        return workload
+    pods = tuple(dataclasses.replace(pods, topology=topology) for pods in workload.pod_sets)
+    return dataclasses.replace(workload, pod_sets=pods)
+
+
+_MODES = {Nearness.SAME: TopologyMode.REQUIRED, Nearness.PREFER: TopologyMode.PREFERRED}
+_NODE_WORDS = ("host", "hostname", "machine")
+
+
+def topology_of(
+    wanted: Together | None, model: str | None, found: routing.Route, terms: Terms
+) -> TopologyRequest | Refused | None:
+    """The engine's demand for `same rack`, by the levels of the flavors that could be given."""
+    if wanted is None:
+        return None
+    if wanted.level is None:
+        return TopologyRequest()
+    levels = terms.levels(terms.flavors((found.queue, *found.overflow), model))
+    word = wanted.level.lower()
+    by_label = {label.lower(): label for label in levels.values()}
+    for spelling in (word, word.removesuffix("s"), "node" if word in _NODE_WORDS else word):
+        label = levels.get(spelling) or by_label.get(spelling)
+        if label is not None:
+            return TopologyRequest(mode=_MODES[wanted.nearness], level=label)
+    likely = near(word, levels)
+    rest = (level for level in levels if level not in likely)
+    return refuse(
+        RefusalCode.UNKNOWN_LEVEL,
+        (*likely, *rest),
+        level=wanted.level,
+        pool=terms.pool(found.queue),
+    )
 
 
 def model_of(ask: Ask, terms: Terms) -> str | None:

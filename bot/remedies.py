@@ -35,6 +35,9 @@ def _named(ask: Ask, code: RefusalCode, near: tuple[str, ...]) -> Ask | None:
     match code:
         case RefusalCode.UNKNOWN_MODEL:
             return dataclasses.replace(ask, model=near[0])
+        case RefusalCode.UNKNOWN_LEVEL if ask.topology is not None:
+            nearest = dataclasses.replace(ask.topology, level=near[0])
+            return dataclasses.replace(ask, topology=nearest)
         case RefusalCode.UNKNOWN_TEAM | RefusalCode.NOT_YOUR_TEAM:
             return dataclasses.replace(ask, team=near[0])
         case RefusalCode.PRIORITY_NOT_ALLOWED:

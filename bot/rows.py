@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
+from bot.asks import Nearness
 from bot.control.announce import flavor_of, nodes_of
-from bot.terms import Terms
+from bot.terms import Terms, level_word
 from bot.views import CardView, QueueRow
 from scheduler.engine import Engine
-from scheduler.layout import MODEL_LABEL
-from scheduler.model import GPU, Explanation, FlavorName, Seconds, Workload, WorkloadId
+from scheduler.layout import HOSTNAME, MODEL_LABEL
+from scheduler.model import (
+    GPU,
+    Explanation,
+    FlavorName,
+    Seconds,
+    TopologyMode,
+    TopologyRequest,
+    Workload,
+    WorkloadId,
+)
 from scheduler.state import EngineError
 from storage.records import Request, Transition
 from storage.states import RequestState
 
+Domain = tuple[tuple[str, str], ...]
+"""(level, value) pairs, coarse to fine."""
+
 
 def card_of(
-    request: Request, terms: Terms, at: Seconds, explanation: Explanation | None = None
+    request: Request,
+    terms: Terms,
+    at: Seconds,
+    explanation: Explanation | None = None,
+    domain: Domain = (),
 ) -> CardView:
     """Everything the card of a request shows at one moment."""
     workload = request.workload
@@ -51,7 +68,45 @@ def card_of(
         ended_by=request.ended_by,
         attempt=request.attempt,
         text=request.text,
+        topology=_asked_topology(first.topology),
+        domain=domain,
     )
+
+
+def _asked_topology(asked: TopologyRequest | None) -> str:
+    """What was asked about nearness, in the grammar's own words."""
+    if asked is None:
+        return ""
+    if asked.level is None:
+        return Nearness.SPREAD.value
+    required = asked.mode is TopologyMode.REQUIRED
+    nearness = Nearness.SAME if required else Nearness.PREFER
+    return f"{nearness.value} {level_word(asked.level)}"
+
+
+def domains_of(engine: Engine, terms: Terms, requests: Iterable[Request]) -> dict[str, Domain]:
+    """The narrowest domain above single nodes that holds all nodes of a grant, by request."""
+    found = {}
+    for request in requests:
+        grant = request.admission if request.state.holding else None
+        if grant is None:
+            continue
+        flavors = dict.fromkeys(f for a in grant.assignments for f in a.flavors.values())
+        levels = [label for flavor in flavors for label in terms.layout.flavor(flavor).levels]
+        names = {name for a in grant.assignments for name, _ in a.nodes}
+        labels = [node.labels for name in sorted(names) if (node := engine.node(name))]
+        found[request.id] = _shared(dict.fromkeys(levels), labels)
+    return found
+
+
+def _shared(levels: Iterable[str], labels: Sequence[Mapping[str, str]]) -> Domain:
+    path = []
+    for level in levels:
+        values = {one.get(level, "") for one in labels}
+        if len(values) != 1 or "" in values or level == HOSTNAME:
+            break
+        path.append((level_word(level), values.pop()))
+    return tuple(path)
 
 
 def model_of(request: Request, terms: Terms) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from scheduler.layout import AfterLease, Layout, Pool
+from collections.abc import Iterable
+
+from scheduler.layout import HOSTNAME, AfterLease, Flavor, Layout, Pool
 from scheduler.model import GPU, CohortName, Priority, QueueName, Seconds, Spend, TeamName
 from storage.records import Role
 
@@ -89,6 +91,23 @@ class Terms:
         """GPUs of the largest node of the described cluster."""
         return max((g.capacity.get(GPU, 0) for g in self.layout.node_groups), default=8)
 
+    def flavors(self, queues: Iterable[QueueName], model: str | None) -> tuple[Flavor, ...]:
+        """The flavors that these queues offer of a model (None: of any), in their order."""
+        names = dict.fromkeys(
+            name
+            for queue in queues
+            for group in self._queues[queue].groups
+            for name in group.flavors
+        )
+        found = (self.layout.flavor(name) for name in names)
+        return tuple(flavor for flavor in found if model in (None, flavor.model))
+
+    def levels(self, flavors: Iterable[Flavor] | None = None) -> dict[str, str]:
+        """The node labels of topology levels by the word people say, from coarse to fine."""
+        chosen = self.layout.flavors if flavors is None else flavors
+        labels = dict.fromkeys(label for flavor in chosen for label in flavor.levels)
+        return {level_word(label): label for label in labels}
+
     def priorities(self, role: Role) -> tuple[Priority, ...]:
         """The priority classes that a role may ask for, lowest first."""
         known = [p for p in Priority if p in self.layout.priorities or not self.layout.priorities]
@@ -97,6 +116,11 @@ class Terms:
     def _pool(self, queue: QueueName) -> Pool | None:
         found = self._queues.get(queue)
         return self._pools.get(found.pool) if found is not None else None
+
+
+def level_word(label: str) -> str:
+    """What people call a topology level: the last part of its label, `node` for single nodes."""
+    return "node" if label == HOSTNAME else label.rpartition("/")[2].lower()
 
 
 def remind_ahead(lease: Seconds) -> Seconds:

@@ -27,6 +27,7 @@ class RefusalCode(enum.StrEnum):
     UNKNOWN_TEAM = "unknown-team"
     NOT_YOUR_TEAM = "not-your-team"
     UNKNOWN_MODEL = "unknown-model"
+    UNKNOWN_LEVEL = "unknown-level"
     NOT_A_SIZE = "not-a-size"
     NOT_DIVISIBLE = "not-divisible"
     NEVER_FITS = "never-fits"
@@ -61,7 +62,9 @@ class CardView:
     """Everything the card of one request shows. Times are epoch seconds.
 
     `nodes` are (node, GPUs) while it holds GPUs; `explanation` is there while it waits.
-    `buttons` that fit the state are the renderer's choice from `state`.
+    `topology` is what was asked for in words (`same rack`); `domain` the (level, value) pairs
+    that all its nodes share, coarse to fine. `buttons` that fit the state are the renderer's
+    choice from `state`.
     """
 
     request: str
@@ -90,6 +93,8 @@ class CardView:
     ended_by: str | None = None
     attempt: int = 0
     text: str = ""
+    topology: str = ""
+    domain: tuple[tuple[str, str], ...] = ()
 
     @property
     def whole(self) -> str:
@@ -264,3 +269,4 @@ class Choices:
     default_lease: float
     most_lease: float
     node_gpus: int
+    levels: tuple[str, ...] = ()

@@ -36,6 +36,8 @@ from scheduler.model import (
     Admission,
     Decisions,
     Explanation,
+    Node,
+    NodeName,
     Preemption,
     QueueName,
     Refusal,
@@ -228,6 +230,10 @@ class Engine:
         """The cluster in numbers."""
         self._settle()
         return figures.figures(self._state)
+
+    def node(self, name: NodeName) -> Node | None:
+        """A node as it was last observed."""
+        return self._state.nodes.known.get(name)
 
     def holds(self, workload: WorkloadId) -> bool:
         """Whether it holds capacity, be it that it was told to stop."""

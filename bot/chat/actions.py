@@ -38,6 +38,7 @@ class Input(enum.StrEnum):
     SPEND = "spend"
     PREEMPTIBLE = "preemptible"
     NAME = "name"
+    TOPOLOGY = "topology"
 
 
 class _Value(BaseModel):

@@ -105,14 +105,15 @@ def small_layout() -> Layout:
 class House:
     """Desk, loop, store and cluster. `step` is one round of the loop at the present time."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, layout: Layout | None = None) -> None:
         self.folder = folder
+        self._layout = layout or small_layout()
         self.clock = ManualClock(START)
         self._keys = (f"key-{number}" for number in itertools.count())
         self._open()
 
     def _open(self) -> None:
-        layout = small_layout()
+        layout = self._layout
         self.cluster = SimulatedCluster(
             build_nodes(layout),
             path=self.folder / "journal",

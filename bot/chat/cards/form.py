@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bot.asks import Ask
+from bot.asks import Ask, Nearness, Together
 from bot.chat import grammar
 from bot.chat.actions import FORM, FormPlace, Input
 from bot.chat.grammar.request import LONGEST_NAME
-from bot.chat.grammar.spelling import spell_lease, spell_size
+from bot.chat.grammar.spelling import spell_lease, spell_size, spell_topology
 from bot.chat.message import Block, plain_text
 from bot.chat.voice import Voice
 from bot.views import Choices
@@ -20,6 +20,7 @@ from scheduler.model import Priority, Spend
 
 MOST_OPTIONS = 100
 _YES, _NO = "yes", "no"
+_NO_MATTER = "any"
 
 
 def form(voice: Voice, choices: Choices, place: FormPlace, prefill: Ask | None = None) -> Block:
@@ -39,6 +40,12 @@ def form(voice: Voice, choices: Choices, place: FormPlace, prefill: Ask | None =
             Input.PREEMPTIBLE, words.form_preemptible, preemptible, _YES if ask.preemptible else _NO
         ),
         _chosen(Input.SPEND, words.form_spend, spends, ask.spend.value),
+        _chosen(
+            Input.TOPOLOGY,
+            words.form_topology,
+            _nearness(voice, choices.levels),
+            spell_topology(ask.topology) if ask.topology else _NO_MATTER,
+        ),
         _typed(Input.NAME, words.form_name, words.form_name_hint, ask.name or "", optional=True),
     ]
     return {
@@ -90,6 +97,7 @@ def read_form(voice: Voice, state: Mapping[str, object]) -> Filled:
         preemptible=_value(state, Input.PREEMPTIBLE) == _YES,
         spend=Spend.HIGH if _value(state, Input.SPEND) == Spend.HIGH.value else Spend.LOW,
         name=name or None,
+        topology=_as_topology(_value(state, Input.TOPOLOGY)),
     )
     return Filled(replace(ask, text=grammar.spell(ask)), errors)
 
@@ -113,6 +121,27 @@ def _value(state: Mapping[str, object], field: Input) -> str | None:
 
 def _as_priority(value: str | None) -> Priority | None:
     return Priority(value) if value in set(Priority) else None
+
+
+def _nearness(voice: Voice, levels: Sequence[str]) -> dict[str, str]:
+    """What can be chosen about nearness: nothing where the policy knows no levels."""
+    if not levels:
+        return {}
+    words = voice.words
+    shown = {_NO_MATTER: words.form_topology_any}
+    for level in reversed(levels):
+        for nearness in (Nearness.SAME, Nearness.PREFER):
+            said = spell_topology(Together(nearness, level))
+            shown[said] = words.form_topology_level(said)
+    shown[Nearness.SPREAD.value] = words.form_topology_spread
+    return shown
+
+
+def _as_topology(value: str | None) -> Together | None:
+    if value is None or value == _NO_MATTER:
+        return None
+    nearness, _, level = value.partition(" ")
+    return Together(Nearness(nearness), level or None) if nearness in set(Nearness) else None
 
 
 def _priority(ask: Ask) -> str:

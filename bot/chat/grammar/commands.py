@@ -108,6 +108,7 @@ class Expected(enum.StrEnum):
     SPEND = "spend"
     TEAM = "team"
     NAME = "name"
+    LEVEL = "level"
     REQUEST_ID = "request-id"
     PAGE = "page"
     TOPIC = "topic"

@@ -1,7 +1,7 @@
 """Reads the words of a request: one size, at most one model and lease, and options.
 
 Sizes: `16`, `16 gpus` (GPUs), `16xh100`, `2 nodes`, `4x8` or `4 x 8` (pods × GPUs a pod),
-`4 pods of 8`.
+`4 pods of 8`. Nearness: `same rack`, `prefer block`, `spread`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import TypeVar
 
-from bot.asks import Ask
+from bot.asks import Ask, Nearness, Together
 from bot.chat.grammar.commands import Expected, Mistake
 from bot.chat.grammar.reading import Cursor, Wrong
 from bot.chat.grammar.table import Lexicon, Option
@@ -30,6 +30,7 @@ _OF_MODEL = re.compile(r"(\d{1,30})x([a-z]{1,5}\d.{0,20})")
 _MODEL = re.compile(r"[a-z]{1,5}\d{1,4}[a-z]{0,3}(?:[-_][a-z0-9]{1,12}){0,4}")
 _SPAN = re.compile(r"(\d{1,30}(?:\.\d{1,6})?)([a-z]{1,8})")
 _SIGNED = re.compile(r"-\d.*")
+_LEVEL = re.compile(r"[a-z][a-z0-9._/-]{0,39}")
 _DECIMAL = re.compile(r"\d{1,30}\.\d{1,30}")
 
 
@@ -42,6 +43,7 @@ def starts_a_request(token: Token, lexicon: Lexicon) -> bool:
         or _MODEL.fullmatch(word) is not None
         or word in lexicon.flags
         or word in lexicon.filler
+        or word in lexicon.nearness
         or _option(word, lexicon) is not None
     )
 
@@ -86,6 +88,7 @@ class _Reader:
         self.spend: Spend | None = None
         self.team: str | None = None
         self.name: str | None = None
+        self.topology: Together | None = None
 
     def read(self, token: Token) -> None:
         """Understand one token, with those after it that belong to it."""
@@ -96,6 +99,8 @@ class _Reader:
             self._read_option(token)
         elif word in lexicon.flags:
             self._set_preemptible(token, wanted=lexicon.flags[word])
+        elif word in lexicon.nearness:
+            self._read_nearness(token)
         elif word in lexicon.negations:
             self._read_negation(token)
         elif word[:1].isdigit() or _SIGNED.fullmatch(word):
@@ -125,11 +130,20 @@ class _Reader:
             team=self.team,
             name=self.name,
             text=self.cursor.line.text,
+            topology=self.topology,
         )
 
     def _known(self) -> tuple[str, ...]:
         lex = self.lexicon
-        words = (*lex.options, *lex.flags, *lex.times, *lex.nodes, *lex.pods, *lex.gpus)
+        words = (
+            *lex.options,
+            *lex.flags,
+            *lex.nearness,
+            *lex.times,
+            *lex.nodes,
+            *lex.pods,
+            *lex.gpus,
+        )
         return tuple(word for word in words if len(word) > 3)
 
     def _read_number(self, token: Token) -> None:
@@ -247,6 +261,26 @@ class _Reader:
         if self.preemptible is not None and self.preemptible is not wanted:
             raise Wrong(Mistake.TWICE, Expected.NOTHING, token, first="preemptible")
         self.preemptible = wanted
+
+    def _read_nearness(self, token: Token) -> None:
+        """`same rack`, `prefer the same block`, `spread`; which levels there are the desk knows."""
+        lexicon, nearness = self.lexicon, self.lexicon.nearness[token.word]
+        if self.topology is not None:
+            raise Wrong(Mistake.TWICE, Expected.NOTHING, token, first=self.topology.nearness.value)
+        if nearness is Nearness.SPREAD:
+            self.topology = Together(nearness)
+            return
+        level = self.cursor.take()
+        while level is not None and (
+            level.word in lexicon.filler or lexicon.nearness.get(level.word) is Nearness.SAME
+        ):
+            level = self.cursor.take()
+        if level is None:
+            raise Wrong(Mistake.MISSING, Expected.LEVEL, self.cursor.end())
+        if level.quoted or level.user or not _LEVEL.fullmatch(level.word):
+            known = tuple(sorted(lexicon.levels))
+            raise Wrong(Mistake.UNKNOWN_WORD, Expected.LEVEL, level, known=known)
+        self.topology = Together(nearness, level.word)
 
     def _read_option(self, token: Token) -> None:
         option, value = self._value_of(token)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.asks import Ask
+from bot.asks import Ask, Together
 from scheduler.model import Spend
 
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "m"))
@@ -19,6 +19,8 @@ def spell(ask: Ask) -> str:
         words.append("preemptible")
     if ask.priority is not None:
         words += ["priority", ask.priority.value]
+    if ask.topology is not None:
+        words.append(spell_topology(ask.topology))
     if ask.spend is not Spend.LOW:
         words += ["spend", ask.spend.value]
     if ask.team is not None:
@@ -26,6 +28,11 @@ def spell(ask: Ask) -> str:
     if ask.name is not None:
         words += ["name", _word(ask.name)]
     return " ".join(words)
+
+
+def spell_topology(topology: Together) -> str:
+    """`same rack`, `prefer block` or `spread`."""
+    return " ".join(filter(None, (topology.nearness.value, topology.level)))
 
 
 def spell_lease(seconds: float) -> str:

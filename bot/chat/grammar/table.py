@@ -10,6 +10,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from bot.asks import Nearness
 from bot.chat.grammar.commands import Expected, Verb
 from scheduler.model import Priority, Spend
 
@@ -32,6 +33,8 @@ class Lexicon:
     flags: Mapping[str, bool]
     priorities: Mapping[str, Priority]
     spends: Mapping[str, Spend]
+    nearness: Mapping[str, Nearness]
+    levels: frozenset[str]
     times: Mapping[str, float]
     nodes: frozenset[str]
     pods: frozenset[str]
@@ -70,6 +73,12 @@ ENGLISH = Lexicon(
         "high": Priority.HIGH, "critical": Priority.CRITICAL,
     },
     spends={"low": Spend.LOW, "high": Spend.HIGH},
+    nearness={
+        "same": Nearness.SAME,
+        "prefer": Nearness.PREFER, "preferred": Nearness.PREFER, "preferably": Nearness.PREFER,
+        "spread": Nearness.SPREAD, "anywhere": Nearness.SPREAD,
+    },
+    levels=frozenset({"rack", "block", "node"}),
     times={
         "m": _MINUTE, "min": _MINUTE, "mins": _MINUTE, "minute": _MINUTE, "minutes": _MINUTE,
         "h": _HOUR, "hr": _HOUR, "hrs": _HOUR, "hour": _HOUR, "hours": _HOUR,
@@ -81,7 +90,9 @@ ENGLISH = Lexicon(
     gpus=frozenset({"gpu", "gpus"}),
     page=frozenset({"page", "p"}),
     negations=frozenset({"not", "non", "no"}),
-    filler=frozenset({"for", "of", "on", "with", "and", "please", "a", "i", "to", "us"}),
+    filler=frozenset({
+        "for", "of", "on", "with", "and", "please", "a", "i", "to", "us", "in", "the",
+    }),
 )  # fmt: skip
 
 
@@ -94,6 +105,8 @@ def combine(*lexicons: Lexicon) -> Lexicon:
         flags={word: flag for lex in last_first for word, flag in lex.flags.items()},
         priorities={word: value for lex in last_first for word, value in lex.priorities.items()},
         spends={word: value for lex in last_first for word, value in lex.spends.items()},
+        nearness={word: value for lex in last_first for word, value in lex.nearness.items()},
+        levels=frozenset().union(*(lex.levels for lex in lexicons)),
         times={word: value for lex in last_first for word, value in lex.times.items()},
         nodes=frozenset().union(*(lex.nodes for lex in lexicons)),
         pods=frozenset().union(*(lex.pods for lex in lexicons)),
@@ -109,6 +122,7 @@ EXAMPLES: Mapping[Verb, tuple[str, ...]] = {
         "16 h100 8h",
         "4x8 h100 for 8h",
         "2 nodes h100 8h preemptible priority high team nlp name llama-sft",
+        "4 nodes h100 8h same rack",
         "request 1 h100 90m spend high",
     ),
     Verb.STATUS: ("status", "status R-1042", "status nlp"),
@@ -130,6 +144,7 @@ EXAMPLE_OF: Mapping[Expected, str] = {
     Expected.SPEND: "16 h100 8h spend high",
     Expected.TEAM: "16 h100 8h team nlp",
     Expected.NAME: "16 h100 8h name llama-sft",
+    Expected.LEVEL: "16 h100 8h same rack",
     Expected.REQUEST_ID: "why R-1042",
     Expected.PAGE: "queue nlp page 2",
     Expected.TOPIC: "queue nlp",

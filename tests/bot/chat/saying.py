@@ -111,6 +111,12 @@ _ENDED = dataclasses.replace(RUNNING, ended=NOW, nodes=(), lease_ends=None)
 CARDS = {
     "waiting": WAITING,
     "waiting-new": dataclasses.replace(WAITING, explanation=None),
+    "in-a-rack": dataclasses.replace(
+        RUNNING,
+        topology="same rack",
+        domain=(("block", "h100-block-001"), ("rack", "h100-rack-003")),
+        nodes=(("h100-0051", 8), ("h100-0052", 8)),
+    ),
     "starting": dataclasses.replace(RUNNING, state=RequestState.ADMITTED),
     "running": RUNNING,
     "preempting": dataclasses.replace(RUNNING, state=RequestState.PREEMPTING),
@@ -282,6 +288,7 @@ CHOICES = views.Choices(
     default_lease=4 * HOUR,
     most_lease=72 * HOUR,
     node_gpus=8,
+    levels=("block", "rack"),
 )
 HOME = views.HomeView(
     person=ANN,

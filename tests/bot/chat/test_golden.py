@@ -56,6 +56,14 @@ _FIGURES: dict[WaitReason, dict[str, int | float | str]] = {
     WaitReason.BEHIND: {"position": 3, "first": "R-1030"},
     WaitReason.NOT_EVALUATED: {},
 }
+_RACK: dict[str, int | float | str] = {"level": "gpubot.io/rack", "pods": 4, "per_pod": 8}
+_DOMAINS: tuple[dict[str, int | float | str], ...] = (
+    {**_RACK, "domain": "h100-block-001/h100-rack-003", "in_domain": 3},
+    {**_RACK, "domain": "east/r17", "in_domain": 1},
+    {**_RACK, "domain": "", "in_domain": 0},
+    {**_RACK, "level": "kubernetes.io/hostname", "domain": "h100-0007", "in_domain": 2},
+)
+"""A required level that no domain can hold now."""
 _Row = tuple[views.RefusalCode, dict[str, int | float | str], tuple[str, ...], LimitKind | None]
 _REFUSED: list[_Row] = [
     (views.RefusalCode.NO_SUCH_PERSON, {"person": "dan"}, (), None),
@@ -63,6 +71,12 @@ _REFUSED: list[_Row] = [
     (views.RefusalCode.UNKNOWN_TEAM, {"team": "npl"}, ("nlp",), None),
     (views.RefusalCode.NOT_YOUR_TEAM, {"team": "rl"}, ("nlp", "vision"), None),
     (views.RefusalCode.UNKNOWN_MODEL, {"model": "h1000"}, ("h100",), None),
+    (
+        views.RefusalCode.UNKNOWN_LEVEL,
+        {"level": "zone", "pool": "shared-multi"},
+        ("block", "rack", "node"),
+        None,
+    ),
     (views.RefusalCode.NOT_A_SIZE, {"asked": 0}, (), None),
     (
         views.RefusalCode.NOT_DIVISIBLE,
@@ -111,6 +125,8 @@ _MISTAKES = (
     "16 h100 8h preemtible",
     "16 h100 8h high",
     "16 h100 prio hgh",
+    "16 h100 same",
+    "16 h100 same rack prefer block",
     "stauts",
     "why",
     "mine too",
@@ -142,6 +158,10 @@ def _messages() -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
     yield "help", lambda: [lists.general_help(VOICE)]
     yield "help-verbs", lambda: [lists.verb_help(VOICE, verb) for verb in grammar.Verb]
     yield "reasons", lambda: [requests.card(VOICE, _because(reason)) for reason in WaitReason]
+    yield (
+        "reasons-domain",
+        lambda: [requests.card(VOICE, _because(WaitReason.TOPOLOGY, more)) for more in _DOMAINS],
+    )
     yield "admitted-channel", _notice(saying.ADMITTED, Audience.CHANNEL)
     yield "admitted-thread", _notice(saying.ADMITTED, Audience.THREAD)
     yield "admitted-group", lambda: [alerts.admitted_group(VOICE, [saying.ADMITTED] * 3)]
@@ -189,8 +209,10 @@ def _wrong(text: str) -> grammar.GrammarError:
     return wrong
 
 
-def _because(reason: WaitReason) -> views.CardView:
-    verdict = Verdict(reason=reason, figures=_FIGURES[reason])
+def _because(
+    reason: WaitReason, more: Mapping[str, int | float | str] | None = None
+) -> views.CardView:
+    verdict = Verdict(reason=reason, figures={**_FIGURES[reason], **(more or {})})
     explanation = dataclasses.replace(saying.EXPLANATION, verdict=verdict)
     return dataclasses.replace(saying.WAITING, explanation=explanation)
 
@@ -242,7 +264,7 @@ def test_message_reads_as_written_down(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["form", "form-prefilled", "home"])
 def test_surface_reads_as_written_down(name: str) -> None:
-    ask = grammar.parse("2 nodes a100 12h preemptible priority low team vision name x")
+    ask = grammar.parse("2 nodes a100 12h preemptible priority low team vision prefer rack name x")
     assert isinstance(ask, grammar.Request)
     place = FormPlace(channel="C0GPU")
     views_by_name = {

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.asks import Ask
+from bot.asks import Ask, Nearness, Together
 from bot.chat import grammar
 from bot.chat.grammar import Expected, GrammarError, Mistake, Verb
 from bot.chat.grammar.tokens import LONGEST_LINE, tokenize
@@ -48,6 +48,11 @@ def error(text: str) -> GrammarError:
         ("16 h100 team=nlp", Ask(gpus=16, model="h100", team="nlp")),
         ("16 h100 name “night run”", Ask(gpus=16, model="h100", name="night run")),
         ("16 h100 not preemptible", Ask(gpus=16, model="h100")),
+        ("4 nodes same rack", Ask(nodes=4, topology=Together(Nearness.SAME, "rack"))),
+        ("4 nodes in the same rack", Ask(nodes=4, topology=Together(Nearness.SAME, "rack"))),
+        ("4 nodes prefer block", Ask(nodes=4, topology=Together(Nearness.PREFER, "block"))),
+        ("4 nodes prefer the same Rack", Ask(nodes=4, topology=Together(Nearness.PREFER, "rack"))),
+        ("16 spread h100", Ask(gpus=16, model="h100", topology=Together(Nearness.SPREAD))),
         ("16 h100 name &lt;!channel&gt;", Ask(gpus=16, model="h100", name="<!channel>")),
         (
             "2 nodes h100 8h preemptible priority high team nlp spend high name x",
@@ -118,6 +123,9 @@ def test_thread_supplies_the_request() -> None:
         ("h100 8h", Mistake.MISSING, Expected.SIZE, "", "16 h100 8h"),
         ("16 h100 team", Mistake.MISSING, Expected.TEAM, "", "16 h100 8h team nlp"),
         ("16 h100 team a team b", Mistake.TWICE, Expected.NOTHING, "team", "16 h100 8h"),
+        ("16 h100 same", Mistake.MISSING, Expected.LEVEL, "", "16 h100 8h same rack"),
+        ("16 h100 same 8h", Mistake.UNKNOWN_WORD, Expected.LEVEL, "8h", "16 h100 8h same rack"),
+        ("16 h100 same rack spread", Mistake.TWICE, Expected.NOTHING, "spread", "16 h100 8h"),
         ("4 h100 high", Mistake.AMBIGUOUS, Expected.OPTION, "high", "4 h100 priority high"),
         ("4 h100 prio hgh", Mistake.UNKNOWN_WORD, Expected.PRIORITY, "hgh", "4 h100 prio high"),
         ("4 h100 preemtible", Mistake.UNKNOWN_WORD, Expected.OPTION, "preemtible", None),
@@ -158,6 +166,7 @@ _SAID = [
     "16", "0", "-1", "4x8", "8", "h100", "H100", "8h", "90m", "nodes", "node", "gpus", "pods",
     "of", "x", "for", "team", "nlp", "name", "priority", "high", "low", "spend", "preemptible",
     "not", "status", "queue", "page", "why", "R-1042", "cancel", "release", "mine", "help", '"',
+    "same", "prefer", "spread", "rack",
     "“", "<@U1>", "&lt;", "２", "节点", "<http://a/b>", "team=", "name:", "\u202e", "\u200b",
 ]  # fmt: skip
 _WORDS = st.sampled_from(_SAID)
@@ -217,6 +226,14 @@ _ASKS = st.builds(
         priority=st.none() | st.sampled_from(Priority),
         team=st.none() | _NAMES,
         name=st.none() | _NAMES,
+        topology=st.sampled_from(
+            [
+                None,
+                Together(Nearness.SAME, "rack"),
+                Together(Nearness.PREFER, "gpubot.io/block"),
+                Together(Nearness.SPREAD),
+            ]
+        ),
     ),
 )
 

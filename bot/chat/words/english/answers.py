@@ -15,7 +15,8 @@ from storage.states import RequestState
 _HELP: dict[Verb, str] = {
     Verb.REQUEST: (
         "ask for GPUs: a size (`16`, `4x8` or `2 nodes`), a model, a time; then, if you like, "
-        "`preemptible`, `priority low|medium|high|critical`, `team …`, `spend low|high`, `name …`"
+        "`preemptible`, `priority low|medium|high|critical`, `team …`, `spend low|high`, "
+        "`same rack|block`, `prefer rack|block`, `spread`, `name …`"
     ),
     Verb.STATUS: "your requests and the cluster, or one request, person or team",
     Verb.QUEUE: "who waits, in the order they will be tried, and why",

@@ -28,6 +28,9 @@ class Forms(Standing, Mistakes):
     form_preemptible = "Preemptible"
     form_preemptible_no = "No: once started it keeps its GPUs"
     form_preemptible_yes = "Yes: may be stopped and requeued, often starts sooner"
+    form_topology = "Near each other"
+    form_topology_any = "No matter: as it fits best"
+    form_topology_spread = "Spread: on any nodes"
     form_name = "Name"
     form_name_hint = "What you and others will know it by"
     button_why = "Why?"
@@ -46,6 +49,11 @@ class Forms(Standing, Mistakes):
         """An error under its field: plain text, no markup."""
         sentence = self.mistake(wrong).replace("`", "")
         return plain(_unescape(sentence), 240)
+
+    def form_topology_level(self, said: str) -> str:
+        """`Same rack: all of it or wait` and `Prefer rack: if it fits there now`."""
+        rest = "or wait until one has room" if said.startswith("same") else "if one has room"
+        return f"{said[:1].upper()}{said[1:]}, {rest}"
 
     def confirm_cancel_title(self, request: str) -> str:
         """Asks before a request is cancelled."""

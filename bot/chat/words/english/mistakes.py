@@ -37,13 +37,14 @@ _EXPECTED: dict[Expected, str] = {
     Expected.SIZE: "How many GPUs? For example `16`, `4x8` or `2 nodes`.",
     Expected.DURATION: "How long? For example `8h`, `90m` or `2d`, up to a year.",
     Expected.OPTION: (
-        "I read a size, a GPU model, a time, `preemptible`, `priority …`, `spend …`, `team …` "
-        "and `name …`."
+        "I read a size, a GPU model, a time, `preemptible`, `priority …`, `spend …`, `team …`, "
+        "`same rack`, `prefer rack`, `spread` and `name …`."
     ),
     Expected.PRIORITY: "A priority is `low`, `medium`, `high` or `critical`.",
     Expected.SPEND: "Spend is `low` or `high`.",
     Expected.TEAM: "A team's name comes here.",
     Expected.NAME: "A name of up to 60 characters comes here.",
+    Expected.LEVEL: "A level of the cluster comes here, such as `rack` or `block`.",
     Expected.REQUEST_ID: "A request's id comes here, such as `R-1042`.",
     Expected.PAGE: "A page number comes here, from 1 on.",
     Expected.TOPIC: "A request, a person, a team, a pool or a GPU model comes here.",
@@ -93,6 +94,7 @@ class Mistakes(Units):
             RefusalCode.UNKNOWN_TEAM: self._unknown_team,
             RefusalCode.NOT_YOUR_TEAM: self._not_your_team,
             RefusalCode.UNKNOWN_MODEL: self._unknown_model,
+            RefusalCode.UNKNOWN_LEVEL: self._unknown_level,
             RefusalCode.NOT_A_SIZE: self._not_a_size,
             RefusalCode.NOT_DIVISIBLE: self._not_divisible,
             RefusalCode.NEVER_FITS: self._never_fits,
@@ -167,6 +169,16 @@ class Mistakes(Units):
         model = figures.text("model", "what") or say("of that kind")
         return say(
             "There is no GPU model {model} here.{near}", model=model, near=self._nearest(refused)
+        )
+
+    def _unknown_level(self, refused: Refused, figures: Figures) -> Markup:
+        level, pool = figures.text("level", "what") or "of that kind", figures.text("pool")
+        levels = say(" There is {near}.", near=self.or_list(refused.near)) if refused.near else ""
+        return say(
+            "The nodes{where} have no level {level}.{levels}",
+            where=say(" of pool {pool}", pool=pool) if pool else "",
+            level=level,
+            levels=levels,
         )
 
     def _not_a_size(self, refused: Refused, figures: Figures) -> Markup:

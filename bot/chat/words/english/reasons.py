@@ -135,6 +135,9 @@ class Reasons(Units):
         pods, room = figures.number("pods"), figures.number("room", "fits")
         free, nodes = _free(figures), figures.number("nodes")
         largest, each = figures.number("largest"), figures.number("per_pod")
+        level, in_domain = figures.text("level"), figures.number("in_domain")
+        if level and in_domain is not None and pods is not None:
+            return self._no_domain(figures, int(in_domain), int(pods))
         parts = [say("There is quota for it, but no room for the whole gang")]
         if room is not None and pods is not None:
             pods_said = self.count(pods, "pod")
@@ -146,6 +149,27 @@ class Reasons(Units):
             text = ", at most {largest:,} on one node; each pod needs {each:,}"
             parts.append(say(text, largest=int(largest), each=int(each)))
         return join("", [*parts, say(".")])
+
+    def _no_domain(self, figures: Figures, in_domain: int, pods: int) -> Markup:
+        """A required level: the domain that comes closest, and what it lacks."""
+        label = (figures.path("level") or ("level",))[-1]
+        level = "node" if label == "hostname" else label
+        text = "There is quota for it, but no {level} has room for all of it. {best}"
+        values, each = figures.path("domain"), figures.number("per_pod")
+        best = say("None can take any of its pods now.")
+        if values and in_domain > 0:
+            path = [*(("", value) for value in values[:-1]), (level, values[-1])]
+            short = pods - in_domain
+            gpus = say(" ({gpus})", gpus=self.gpus(short * each)) if each else Markup()
+            best = say(
+                "Closest is {domain}: it could take {room:,} of its {pods}, {short:,} short{gpus}.",
+                domain=self.domain(path),
+                room=in_domain,
+                pods=self.count(pods, "pod"),
+                short=short,
+                gpus=gpus,
+            )
+        return say(text, level=level, best=best)
 
     def _waiting_for_targets(self, figures: Figures) -> Markup:
         count, gpus = figures.number("targets", "count"), figures.number("gpus", "freed", "leaving")

@@ -51,6 +51,8 @@ class Standing(Reasons):
             say("{priority} priority", priority=card.priority),
             say("preemptible") if card.preemptible else say("not preemptible"),
         ]
+        if card.topology:
+            terms.append(say("{topology}", topology=card.topology))
         if card.spend == "high":
             terms.append(say("spend high"))
         if card.lease is not None:
@@ -86,7 +88,8 @@ class Standing(Reasons):
         return join("\n", [self.place(card), reason])
 
     def _stand_holding(self, card: CardView) -> Markup:
-        place = self.nodes(card.nodes) if card.nodes else self.gpus(card.gpus)
+        domain = self.domain(card.domain)
+        place = self.nodes(card.nodes, domain) if card.nodes else self.gpus(card.gpus)
         if card.state is RequestState.ADMITTED:
             first = say("Its pods are starting on {place}.", place=place)
         elif card.state is RequestState.RUNNING:

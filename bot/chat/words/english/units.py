@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 from bot.chat.markup import Markup, escape, join, say
 from scheduler.model import Figure
 
 SHOWN_NODES = 4
+_NUMBERED = re.compile(r"(?:.*-)?([a-z]+)-0*(\d+)")
 
 
 class Units:
@@ -57,16 +59,31 @@ class Units:
             return items[0] if items else Markup()
         return say("{most} and {last}", most=join(", ", items[:-1]), last=items[-1])
 
-    def nodes(self, nodes: Sequence[tuple[str, int]]) -> Markup:
-        """`node gpu-7 (8)`, `2 nodes: gpu-7 (8) and gpu-8 (8)`, with a count past four."""
+    def nodes(self, nodes: Sequence[tuple[str, int]], domain: Markup | None = None) -> Markup:
+        """`node gpu-7 (8)`, `2 nodes in rack 3: gpu-7 (8) and gpu-8 (8)`, a count past four."""
+        where = say(" in {domain}", domain=domain) if domain else Markup()
         named = [say("{node} ({gpus})", node=node, gpus=gpus) for node, gpus in nodes]
         if len(named) == 1:
-            return say("node {node}", node=named[0])
+            return say("node {node}{where}", node=named[0], where=where)
         return say(
-            "{count}: {named}",
+            "{count}{where}: {named}",
+            where=where,
             count=self.count(len(named), "node"),
             named=self.several(named, SHOWN_NODES),
         )
+
+    def domain(self, path: Sequence[tuple[str, str]]) -> Markup:
+        """`rack 3 of block 1`, from (level, value) pairs coarse to fine; a level may be empty.
+
+        A value such as `h100-rack-003` already says its level and number.
+        """
+        return join(" of ", [self._domain(level, value) for level, value in reversed(path)])
+
+    def _domain(self, level: str, value: str) -> Markup:
+        numbered = _NUMBERED.fullmatch(value)
+        if numbered and level in ("", numbered[1]):
+            return say("{level} {number}", level=numbered[1], number=numbered[2])
+        return say("{level} {value}", level=level, value=value) if level else escape(value)
 
     def or_list(self, words: Sequence[str]) -> Markup:
         """`a`, `b` or `c`, each as code."""
@@ -89,6 +106,11 @@ class Figures:
             if isinstance(value, int | float):
                 return value
         return None
+
+    def path(self, name: str) -> tuple[str, ...]:
+        """The parts of a figure that is a path, as they are: not yet fit to be shown."""
+        value = self._figures.get(name)
+        return tuple(value.split("/")) if isinstance(value, str) and value else ()
 
     def text(self, *names: str) -> Markup | None:
         """The first of the named figures that is there, escaped."""
