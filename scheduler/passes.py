@@ -13,7 +13,8 @@ Where fair sharing is on, `scheduler.contest` orders them instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from scheduler.book import Charge
@@ -116,7 +117,7 @@ def _account(state: State, team: TeamName, charge: Charge, now: Seconds) -> None
 def _decide(state: State, nomination: Nomination, outcomes: Outcomes, now: Seconds) -> None:
     looked, waits = nomination, False
     if nomination.outcome in (Outcome.FIT, Outcome.PREEMPT):
-        looked, waits = _looked_at_again(state, nomination)
+        looked, waits = _looked_at_again(state, nomination, outcomes)
     if state.layout.options.claims and _lost(nomination, looked):
         _skip(state, looked, outcomes)
         return
@@ -128,7 +129,7 @@ def _decide(state: State, nomination: Nomination, outcomes: Outcomes, now: Secon
             _reserve(state, nomination, outcomes)
             _requeue(state, nomination, outcomes, _WORDS[nomination.reason])
         case Outcome.FIT | Outcome.PREEMPT:
-            if _overlaps(nomination) or not _still_fits(state, nomination):
+            if _overlaps(nomination) or not _still_fits(state, nomination, outcomes):
                 _skip(state, nomination, outcomes)
             elif waits:
                 _wait(state, nomination, outcomes)
@@ -138,7 +139,26 @@ def _decide(state: State, nomination: Nomination, outcomes: Outcomes, now: Secon
                 _preempt(state, nomination, outcomes, now)
 
 
-def _looked_at_again(state: State, nomination: Nomination) -> tuple[Nomination, bool]:
+@contextmanager
+def _set_aside(state: State, nomination: Nomination, outcomes: Outcomes) -> Iterator[None]:
+    """Look at a preemptor without the quota that was reserved for heads without targets.
+
+    Only with claims. Counted in, it would have more work stopped than the preemptor needs, for
+    a head that has no right to stop it; as Kueue does it, a strict head without targets
+    would keep the preemptor waiting for ever.
+    """
+    preempts = nomination.outcome is Outcome.PREEMPT
+    reserved = outcomes.reserved if state.layout.options.claims and preempts else []
+    for charge in reserved:
+        state.future.discharge(charge)
+    yield
+    for charge in reserved:
+        state.future.charge(charge)
+
+
+def _looked_at_again(
+    state: State, nomination: Nomination, outcomes: Outcomes
+) -> tuple[Nomination, bool]:
     """What is left of a nomination after earlier heads, and whether it only waits for targets.
 
     Kueue goes on with targets that have become needless; with claims we look again, so that
@@ -148,7 +168,8 @@ def _looked_at_again(state: State, nomination: Nomination) -> tuple[Nomination, 
         if not _stale(state, nomination):
             return nomination, False
         number, waiting, shape = nomination.queue, nomination.waiting, nomination.shape
-        return nominate(state, number, waiting, shape), False
+        with _set_aside(state, nomination, outcomes):
+            return nominate(state, number, waiting, shape), False
     if _overlaps(nomination):
         found = _again(state, nomination)
         return found, found.outcome is Outcome.FIT
@@ -220,11 +241,12 @@ def _room_for(state: State, nomination: Nomination, charge: Charge) -> tuple[boo
     return quota, places
 
 
-def _still_fits(state: State, nomination: Nomination) -> bool:
+def _still_fits(state: State, nomination: Nomination, outcomes: Outcomes) -> bool:
     """Whether nothing that was decided since the nomination is in its way."""
     if nomination.charge is None or nomination.version == state.future.version:
         return True
-    fits = _room_for(state, nomination, nomination.charge) == (True, True)
+    with _set_aside(state, nomination, outcomes):
+        fits = _room_for(state, nomination, nomination.charge) == (True, True)
     later = nomination.outcome is Outcome.PREEMPT or not state.layout.options.claims
     return fits and (later or state.present.fits(nomination.charge))
 

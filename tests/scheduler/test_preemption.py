@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.layout import BorrowWithin, Reclaim, Within
+from scheduler.layout import BorrowWithin, Reclaim, Strategy, Within
 from scheduler.model import PreemptionRule
 from tests.scheduler.builders import Cluster, a_cohort, a_layout, a_node, a_queue, a_workload
 
@@ -181,3 +181,22 @@ def test_two_preemptors_of_one_cycle_take_different_targets() -> None:
     assert pairs == {"a": "c2", "b": "c1"}
     cluster.evict_leaving()
     assert sorted(a.workload for a in cluster.cycle().admissions) == ["a", "b"]
+
+
+def test_quota_kept_for_a_head_without_targets_has_nobody_stopped() -> None:
+    """The strict head may stop nobody; the reclaiming one stops for itself, and only one."""
+    layout = a_layout(
+        a_queue("A"),
+        a_queue("B", 4, reclaim=Reclaim.ANY, borrow_within=BorrowWithin(max_priority=None)),
+        a_queue("C", 8, strategy=Strategy.STRICT),
+    )
+    cluster = Cluster(layout, a_node("n1"), a_node("n2"))
+    cluster.start(
+        a_workload("stays", "A", 1, 7, preemptible=False),
+        a_workload("small", "A", 1, 1),
+        a_workload("large", "A", 1, 4, created=2.0),
+    )
+    cluster.submit(
+        a_workload("strict", "C", 1, 4, created=3.0), a_workload("owner", "B", 1, 1, created=4.0)
+    )
+    assert [(p.target, p.preemptor) for p in cluster.cycle().preemptions] == [("large", "owner")]
