@@ -42,7 +42,7 @@ from bot.views import (
     WhyView,
 )
 from scheduler.engine import Engine
-from scheduler.model import Explanation, Seconds, Workload
+from scheduler.model import Explanation, Refusal, Seconds, Workload
 from storage.records import EventKind, Json, Person, Request, Role, Setting, Source
 from storage.states import FINAL, RequestState
 from storage.work import Work
@@ -143,7 +143,29 @@ class Desk:
 
     def _plan(self, ask: Ask, person: Person, now: Seconds) -> Workload | Refused:
         found = plan(ask, person, self._terms, now)
+        if isinstance(found, Workload):
+            found = self._graded(found, ask, person, now)
         return self._fits(found) if isinstance(found, Workload) else found
+
+    def _graded(
+        self, planned: Workload, ask: Ask, person: Person, now: float
+    ) -> Workload | Refused:
+        """The workload in the class that its team's budgets leave it, often the one it asks for."""
+        asked = planned.priority_class
+        try:
+            grade = self._control.read(
+                lambda engine: engine.grade(planned.team, asked, planned.gpus)
+            )
+        except NotReady:
+            return planned
+        if isinstance(grade, Refusal):
+            return never_fits(grade)
+        if grade.given is asked:
+            return planned
+        found = plan(dataclasses.replace(ask, priority=grade.given), person, self._terms, now)
+        if isinstance(found, Workload):
+            found = dataclasses.replace(found, asked_class=asked)
+        return found
 
     def _with_example(self, refused: Refused, ask: Ask, person: Person, now: Seconds) -> Refused:
         """The refusal with a request that would be taken, if changing one thing does it."""

@@ -10,8 +10,9 @@ Order of candidates:
 1. hierarchy candidates, then priority candidates, then the own queue;
 2. inside a queue that is ordered by usage, the work of who used more first;
 3. lower priority first;
-4. later start first;
-5. the workload id.
+4. where the policy goes by cost: fewer GPU-hours since the last checkpoint first;
+5. later start first;
+6. the workload id.
 
 Work that is not preemptible is never a candidate, except for its own queue's workloads from
 the priority that the policy names (`protected_from`).
@@ -30,8 +31,9 @@ from heapq import merge
 from typing import NamedTuple
 
 from scheduler.layout import Queue, Reclaim, Within
-from scheduler.model import PreemptionRule, Workload
+from scheduler.model import PreemptionRule, Workload, WorkloadId
 from scheduler.outlook import limits
+from scheduler.protection import cost, outranks, protects
 from scheduler.quota import Amounts
 from scheduler.seating import Seating
 from scheduler.state import Rank, Running, State
@@ -180,8 +182,16 @@ def of_queue(
         if candidate.columns.isdisjoint(short):
             continue
         right = _right(attack, candidate, variant)
-        if right is not None:
+        if right is not None and not _is_safe(attack, candidate, variant):
             yield rank, Target(candidate, right, ancestor)
+
+
+def _is_safe(attack: Attack, candidate: Running, variant: Variant) -> bool:
+    """Whether the policy protects somebody who could otherwise be stopped."""
+    if not attack.state.guarded:
+        return False
+    own = variant is Variant.OWN_QUEUE
+    return protects(attack.state, attack.workload, candidate, own=own)
 
 
 def _right(attack: Attack, candidate: Running, variant: Variant) -> Variant | None:
@@ -194,7 +204,7 @@ def _right(attack: Attack, candidate: Running, variant: Variant) -> Variant | No
             queue.protected_from is not None and mine.priority >= queue.protected_from
         ):
             return None
-        lower = theirs.priority < mine.priority
+        lower = outranks(mine, theirs)
         newer = theirs.priority == mine.priority and theirs.created > mine.created
         if queue.within is Within.NEVER:
             return None
@@ -202,19 +212,20 @@ def _right(attack: Attack, candidate: Running, variant: Variant) -> Variant | No
         return variant if allowed else None
     if not theirs.preemptible:
         return None
-    if queue.reclaim is Reclaim.LOWER and theirs.priority >= mine.priority:
+    if queue.reclaim is Reclaim.LOWER and not outranks(mine, theirs):
         return None
     if variant is Variant.HIERARCHY or queue.borrow_within is None:
         return variant
     limit = queue.borrow_within.max_priority
-    above = theirs.priority >= mine.priority or (limit is not None and theirs.priority > limit)
+    above = not outranks(mine, theirs) or (limit is not None and theirs.priority > limit)
     return Variant.WITHOUT_BORROWING if above else Variant.WHILE_BORROWING
 
 
 def in_order(attack: Attack, sources: Sequence[Source], spent: Set[int]) -> Iterator[Target]:
     """The candidates of some queues, in order. Of queues in `spent`, none may be missed."""
     state = attack.state
-    if state.by_usage and any(source.queue in state.by_usage for source in sources):
+    by_cost = state.layout.options.by_cost
+    if by_cost or (state.by_usage and any(s.queue in state.by_usage for s in sources)):
         found = [target for source in sources for _, target in of_queue(attack, source)]
         return iter(sort_targets(state, found))
     if len(sources) == 1:
@@ -225,7 +236,7 @@ def in_order(attack: Attack, sources: Sequence[Source], spent: Set[int]) -> Iter
 
 def sort_targets(state: State, found: list[Target]) -> tuple[Target, ...]:
     """In the order in which they are taken; see the module."""
-    ordered = sorted(found, key=lambda target: target.running.rank)
+    ordered = sorted(found, key=lambda target: _rank(state, target.running))
     if not state.by_usage or not {t.running.charge.queue for t in found} & state.by_usage:
         return tuple(ordered)
     return tuple(sorted(ordered, key=cmp_to_key(partial(_compare, state))))
@@ -238,4 +249,11 @@ def _compare(state: State, one: Target, other: Target) -> int:
         use, other_use = (state.ledger.score(r.workload.team) for r in (mine, theirs))
         if use != other_use:
             return -1 if use > other_use else 1
-    return -1 if mine.rank < theirs.rank else 1
+    return -1 if _rank(state, mine) < _rank(state, theirs) else 1
+
+
+def _rank(state: State, running: Running) -> tuple[int, float, float, WorkloadId]:
+    """Order among targets that are otherwise equal: 3. to 6. of the module."""
+    priority, start, one = running.rank
+    lost = cost(running, state.now) if state.layout.options.by_cost else 0.0
+    return (priority, lost, start, one)

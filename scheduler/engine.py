@@ -10,10 +10,12 @@ from collections.abc import Container, Hashable, Mapping
 from dataclasses import replace
 from typing import assert_never
 
-from scheduler import checks, explain, figures, passes, repair, starvation
+from scheduler import aging, budgets, checks, explain, figures, passes, repair, starvation
 from scheduler.doubts import NodeDoubt, find_doubts
 from scheduler.events import (
+    Checkpointed,
     ConsumptionRestored,
+    Counted,
     Event,
     Evicted,
     Finished,
@@ -36,9 +38,11 @@ from scheduler.model import (
     Admission,
     Decisions,
     Explanation,
+    Flip,
     Node,
     NodeName,
     Preemption,
+    Priority,
     QueueName,
     Refusal,
     ResourceName,
@@ -76,11 +80,11 @@ class Engine:
             case Withdrawn():
                 self._withdraw(event.workload)
             case Finished():
-                self._end(event.workload, event.at)
+                self._finish(event)
             case Evicted():
                 self._evict(event)
-            case Leaving() | Unprotected():
-                self._loosen(event)
+            case Leaving() | Unprotected() | Checkpointed() | Counted():
+                self._change(event)
             case NodeObserved() | NodeRemoved() | NodeLost():
                 self._look_at(event)
             case QueuePaused() | QueueResumed():
@@ -94,7 +98,9 @@ class Engine:
     def cycle(self, now: Seconds) -> Decisions:
         """Decide until nothing more can be without somebody leaving first."""
         state = self._state
+        state.look_at(now)
         self._settle()
+        self._ring(now)
         if state.ledger.rules is not None and state.ledger.rules.exact and state.ledger.due(now):
             self.sample_usage(now)
         decided = self._repair(now)
@@ -102,11 +108,15 @@ class Engine:
             return decided
         admissions = passes.start_claims(state, now)
         preemptions: list[Preemption] = []
+        flips: list[Flip] = []
         rounds = 0
         for _ in range(PASSES_AT_MOST):
             if not state.dirty:
                 return replace(
-                    decided, admissions=tuple(admissions), preemptions=tuple(preemptions)
+                    decided,
+                    admissions=tuple(admissions),
+                    preemptions=tuple(preemptions),
+                    flips=tuple(flips),
                 )
             outcomes = passes.run_pass(state, now)
             rounds = 0 if outcomes.progress else rounds + 1
@@ -114,6 +124,7 @@ class Engine:
                 state.dirty.clear()  # heads only go round their flavors
             admissions += outcomes.admissions
             preemptions += outcomes.preemptions
+            flips += outcomes.flips
         raise EngineError(f"the cycle at {now} does not come to rest")
 
     def _repair(self, now: Seconds) -> Decisions:
@@ -125,7 +136,9 @@ class Engine:
 
     def step(self, now: Seconds) -> Decisions:
         """One pass over all queues, for playing cases cycle by cycle."""
+        self._state.look_at(now)
         self._settle()
+        self._ring(now)
         decided = self._repair(now)
         self._state.dirty.update(self._state.realm)
         admissions = passes.start_claims(self._state, now)
@@ -134,7 +147,27 @@ class Engine:
             decided,
             admissions=tuple(admissions + outcomes.admissions),
             preemptions=tuple(outcomes.preemptions),
+            flips=tuple(outcomes.flips),
         )
+
+    def next_alarm(self) -> Seconds | None:
+        """When a cycle may decide something although nothing has happened; None if never.
+
+        A cycle at that time or after it suffices: minimum run times end, waiting raises.
+        """
+        return self._state.alarms.next(self._state.waiting)
+
+    def _ring(self, now: Seconds) -> None:
+        """Let happen what was due by now."""
+        state = self._state
+        realms, workloads = state.alarms.due(now)
+        for realm in realms:
+            state.release(realm)
+        for one in workloads:
+            waiting = state.waiting.get(one)
+            if waiting is not None:
+                possible = checks.check(state, waiting.workload) is None
+                aging.grow(state, one, now, possible=possible)
 
     def unrest(self) -> Hashable | None:
         """What tells one moment before a pass from another; None while nobody is to be tried.
@@ -162,18 +195,33 @@ class Engine:
         self._settle()
         return checks.check(self._state, workload)
 
+    def grade(self, team: TeamName, asked: Priority, gpus: int) -> budgets.Grade | Refusal:
+        """The priority class that a team's request may have, by the team's budgets."""
+        state = self._state
+        if not budgets.budgets_of(state.layout, team):
+            return budgets.Grade(given=asked, asked=asked, has=0, most=None)
+        mine = (
+            *(running.workload for running in state.running.values()),
+            *(waiting.workload for waiting in state.waiting.values()),
+            *(claim.waiting.workload for claim in state.claims.values()),
+        )
+        return budgets.grade(state.layout, budgets.standing(mine, team), team, asked, gpus)
+
     def explain(self, workload: WorkloadId, now: Seconds) -> Explanation:
         """Why it waits, as of the last event. Raises EngineError if it does not wait."""
+        self._state.look_at(now)
         self._settle()
         return Survey(self._state, now).explain(workload)
 
     def survey(self, now: Seconds) -> Survey:
         """Explanations of many at one moment, cheaper than one by one; void after an event."""
+        self._state.look_at(now)
         self._settle()
         return Survey(self._state, now)
 
     def starving(self, now: Seconds, skip: Container[WorkloadId] = ()) -> tuple[Starvation, ...]:
         """Who waits beyond the target of his priority class: longest first, then by id."""
+        self._state.look_at(now)
         self._settle()
         return starvation.starving(self._state, now, skip)
 
@@ -279,7 +327,9 @@ class Engine:
                 state.nodes.need(name)
         charge = state.charge_of(number, workload, admission.assignments)
         state.settle_nodes()
+        workload = aging.started(aging.rule_of(state, workload), workload, admission.at)
         running = running_of(workload, admission, charge)
+        running.checkpoint = event.checkpoint
         state.start(running)
         state.ledger.hold(workload.team, charge.amounts, admission.at)
         state.stale_scores()
@@ -297,6 +347,7 @@ class Engine:
                 state.dirty.add(state.realm[number])
         else:
             raise EngineError(f"{workload} does not wait")
+        state.flips.forget(workload)
 
     def _running(self, workload: WorkloadId) -> Running:
         running = self._state.running.get(workload)
@@ -307,7 +358,7 @@ class Engine:
     def _end(self, workload: WorkloadId, at: Seconds) -> Running:
         running = self._running(workload)
         self._state.settle_nodes()
-        self._state.end(running)
+        self._state.end(running, at)
         self._state.ledger.let_go(running.workload.team, running.charge.amounts, at)
         self._state.stale_scores()
         self._state.release(self._state.realm[running.charge.queue])
@@ -315,8 +366,35 @@ class Engine:
 
     def _evict(self, event: Evicted) -> None:
         workload = self._end(event.workload, event.at).workload
+        workload = aging.requeued(aging.rule_of(self._state, workload), workload, event.at)
         self._state.wait(_later(workload, event.at) if event.own_failure else workload)
         self._state.waiting[workload.id].word = Word.PREEMPTED
+
+    def _finish(self, event: Finished) -> None:
+        self._end(event.workload, event.at)
+        self._state.flips.forget(event.workload)
+
+    def _change(self, event: Leaving | Unprotected | Checkpointed | Counted) -> None:
+        """Something about somebody who goes on running."""
+        if isinstance(event, Checkpointed):
+            self._running(event.workload).checkpoint = event.at
+        elif isinstance(event, Counted):
+            self._count(event)
+        else:
+            self._loosen(event)
+
+    def _count(self, event: Counted) -> None:
+        """Some of its pods have finished, or started again."""
+        state, running = self._state, self._running(event.workload)
+        state.settle_nodes()
+        if [a.name for a in event.alive] != [a.name for a in running.admission.assignments]:
+            raise EngineError(f"{event.workload} was granted other pod sets than it has")
+        number, team = running.charge.queue, running.workload.team
+        state.ledger.let_go(team, running.charge.amounts, event.at)
+        state.recharge(running, state.charge_of(number, running.workload, event.alive))
+        state.ledger.hold(team, running.charge.amounts, event.at)
+        state.stale_scores()
+        state.release(state.realm[number])
 
     def _loosen(self, event: Leaving | Unprotected) -> None:
         """Somebody who runs will go by himself, or may from now on be made to go."""

@@ -13,6 +13,7 @@ from scheduler.model import (
     Admission,
     Node,
     NodeName,
+    PodSetAssignment,
     QueueName,
     ResourceName,
     Seconds,
@@ -32,11 +33,15 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """A workload that already ran (or was leaving) when the engine was rebuilt."""
+    """A workload that already ran (or was leaving) when the engine was rebuilt.
+
+    `checkpoint` is when it last saved its progress, None if that is not known.
+    """
 
     workload: Workload
     admission: Admission
     leaving: bool = False
+    checkpoint: Seconds | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +84,27 @@ class Unprotected:
     """A running workload outlived its lease: from now on it counts as preemptible."""
 
     workload: WorkloadId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpointed:
+    """A running workload has saved its progress: stopping it loses only what comes after."""
+
+    workload: WorkloadId
+    at: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What is alive of a running workload: of each pod set of its grant, pods and their nodes.
+
+    Pods that have finished give their capacity back; those that start again take it again,
+    whether or not there is room for them.
+    """
+
+    workload: WorkloadId
+    alive: tuple[PodSetAssignment, ...]
+    at: Seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +170,8 @@ Event = (
     | Evicted
     | Leaving
     | Unprotected
+    | Checkpointed
+    | Counted
     | NodeObserved
     | NodeRemoved
     | NodeLost

@@ -106,7 +106,8 @@ class Excess:
         quota = state.tree.subtree[first : first + state.tree.width]
         if not _exceeds(used, quota):
             return
-        everybody = state.queues[number].by_usage
+        options = state.layout.options
+        everybody = state.queues[number].by_usage or state.guarded or options.by_cost
         for rank in state.ranks[number]:
             running = state.running[rank[2]]
             if running.workload.preemptible:

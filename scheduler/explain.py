@@ -5,13 +5,17 @@ paused: queue · exceeds-limit: limit, where, asked, most · no-flavor: queue ·
 quota: where, flavor, resource, asked, available, limit, used ·
 topology: flavor, pods, per_pod, free, largest, nodes, room, outside, and where one domain is
 required: level, domain (the one that comes closest), in_domain (pods that it could take) ·
-waiting-for-targets: targets, gpus · behind: position, first.
+protected: recall_at, targets, gpus, queue, or truce (ids) · waiting-for-targets: targets, gpus ·
+behind: position, first · misconfigured: queue, problem.
+With quota and topology, `tried` names the queues where there are several. Of a workload that was
+moved to a lower priority class, every verdict says `asked_class` and `class`.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from scheduler.checks import check
 from scheduler.gangs import find_largest
@@ -24,11 +28,13 @@ from scheduler.model import (
     Seconds,
     Verdict,
     WaitReason,
+    Workload,
     WorkloadId,
 )
 from scheduler.nomination import Nomination, Outcome, nominate
 from scheduler.packing import shortfall
 from scheduler.pending import Shape, order_key
+from scheduler.recall import find_recall, find_truce
 from scheduler.state import Claim, EngineError, Running, State, Waiting
 
 AHEAD_AT_MOST = 10
@@ -71,7 +77,7 @@ class Survey:
         return Explanation(
             workload=workload,
             queue=waiting.workload.queue,
-            verdict=verdict,
+            verdict=_with_class(waiting.workload, verdict),
             position=at + 1,
             ahead=tuple(line[: min(at, AHEAD_AT_MOST)]),
             since=waiting.workload.created,
@@ -103,22 +109,14 @@ def _verdict(
     state: State, waiting: Waiting, claim: Claim | None, at: int, first: WorkloadId
 ) -> tuple[Verdict, Iterable[Running]]:
     workload = waiting.workload
-    home = state.tree.queue_index[workload.queue]
+    home = waiting.shapes[0][0]
     if state.queues[home].paused:
         return Verdict(reason=WaitReason.PAUSED, figures={"queue": workload.queue}), ()
     if claim is not None:
         return _waits_for([state.running[t] for t in sorted(claim.targets)])
-    refusal = check(state, workload)
-    if refusal is not None:
-        figures: dict[str, Figure] = {
-            "limit": refusal.limit.value,
-            "where": refusal.where,
-            "asked": refusal.asked,
-            "most": refusal.most,
-        }
-        no_flavor = refusal.limit is LimitKind.NO_FLAVOR
-        reason = WaitReason.NO_FLAVOR if no_flavor else WaitReason.EXCEEDS_LIMIT
-        return Verdict(reason=reason, figures=figures), ()
+    never = _never(state, waiting)
+    if never is not None:
+        return never, ()
     nominations = [nominate(state, n, waiting, shape) for n, shape in waiting.shapes]
     if any(n.outcome is Outcome.LATER for n in nominations):
         return _waits_for([state.leaving[w] for w in sorted(state.leaving)])
@@ -127,7 +125,80 @@ def _verdict(
             return Verdict(reason=WaitReason.NOT_EVALUATED), ()
         ahead: dict[str, Figure] = {"position": at + 1, "first": first}
         return Verdict(reason=WaitReason.BEHIND, figures=ahead), ()
-    return _shortage(state, nominations[0])
+    return _protected(state, nominations) or _short(state, nominations)
+
+
+def _never(state: State, waiting: Waiting) -> Verdict | None:
+    """What keeps it from ever starting, None if nothing does."""
+    workload = waiting.workload
+    refusal = check(state, workload)
+    if refusal is None:
+        return None
+    problem = _problem(state, waiting)
+    if problem is not None:
+        mistake: dict[str, Figure] = {"queue": workload.queue, "problem": problem}
+        return Verdict(reason=WaitReason.MISCONFIGURED, figures=mistake)
+    no_flavor = refusal.limit is LimitKind.NO_FLAVOR
+    return Verdict(
+        reason=WaitReason.NO_FLAVOR if no_flavor else WaitReason.EXCEEDS_LIMIT,
+        figures={
+            "limit": refusal.limit.value,
+            "where": refusal.where,
+            "asked": refusal.asked,
+            "most": refusal.most,
+        },
+    )
+
+
+def _short(state: State, nominations: list[Nomination]) -> tuple[Verdict, Iterable[Running]]:
+    """What is short at home; with `tried`, that the others of its queues are no better."""
+    verdict, holders = _shortage(state, nominations[0])
+    if len(nominations) > 1:
+        tried = ", ".join(state.layout.queues[n.queue].name for n in nominations)
+        verdict = replace(verdict, figures={**verdict.figures, "tried": tried})
+    return verdict, holders
+
+
+def _protected(
+    state: State, nominations: list[Nomination]
+) -> tuple[Verdict, Iterable[Running]] | None:
+    """When the first of its queues may stop work that has not yet run its minimum time.
+
+    Or, where it and others have stopped each other too often, that it may not.
+    """
+    for one in nominations:
+        if truce := find_truce(state, one):
+            others = ", ".join(running.workload.id for running in truce)
+            return Verdict(reason=WaitReason.PROTECTED, figures={"truce": others}), truce
+    recalls = [found for one in nominations if (found := find_recall(state, one)) is not None]
+    if not recalls:
+        return None
+    at, nomination = min(recalls, key=lambda found: found[0])
+    targets = [target.running for target in nomination.targets]
+    figures: dict[str, Figure] = {
+        "recall_at": at,
+        "targets": len(targets),
+        "gpus": sum(running.workload.gpus for running in targets),
+        "queue": state.layout.queues[nomination.queue].name,
+    }
+    return Verdict(reason=WaitReason.PROTECTED, figures=figures), targets
+
+
+def _problem(state: State, waiting: Waiting) -> str | None:
+    """The resource for which a queue has no quota at all, where that matters."""
+    if state.layout.options.ignore_uncovered:
+        return None
+    home, shape = waiting.shapes[0]
+    uncovered = state.menu(home, shape.key, waiting.workload).uncovered
+    return None if uncovered is None else f"no quota for {uncovered}"
+
+
+def _with_class(workload: Workload, verdict: Verdict) -> Verdict:
+    """What is to be said of one who has a lower class than it asked for."""
+    if workload.asked_class is None:
+        return verdict
+    said = {"asked_class": workload.asked_class.value, "class": workload.priority_class.value}
+    return replace(verdict, figures={**verdict.figures, **said})
 
 
 def _waits_for(leaving: list[Running]) -> tuple[Verdict, Iterable[Running]]:

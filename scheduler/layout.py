@@ -82,6 +82,21 @@ class Preference(enum.StrEnum):
     PREEMPTION_OVER_BORROWING = "PreemptionOverBorrowing"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aging:
+    """How waiting raises a workload's priority, in steps and never by more than `most`.
+
+    The first step comes `after` so much waiting, one more `every` so often. With `hold`, a
+    workload that was raised and finds no room holds back those behind it in its queue.
+    """
+
+    after: Seconds
+    every: Seconds
+    step: int
+    most: int
+    hold: bool = False
+
+
 class AfterLease(enum.StrEnum):
     """What happens to a workload whose lease has run out."""
 
@@ -165,7 +180,9 @@ class Queue:
     Beyond Kueue: `within_from` is the least priority that may stop others in this queue,
     `protected_from` the least priority before which even non-preemptible work of this
     queue is not safe (None: always safe), and `strict_per_flavor` makes a strict head hold
-    back only those behind it that could use the same flavors.
+    back only those behind it that could use the same flavors. Work that runs here is no target
+    before it has run for `min_runtime`, or `min_runtime_own` where somebody of the same queue
+    asks; `aging` raises those who wait long; `fair_users` alternates between the users of a team.
     """
 
     name: QueueName
@@ -184,6 +201,10 @@ class Queue:
     within_from: int | None = None
     protected_from: int | None = None
     strict_per_flavor: bool = False
+    min_runtime: Seconds = 0.0
+    min_runtime_own: Seconds = 0.0
+    aging: Aging | None = None
+    fair_users: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,10 +220,15 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Team:
-    """An account that is charged; a larger `weight` makes the same use count less."""
+    """An account that is charged; a larger `weight` makes the same use count less.
+
+    `budgets` are the most GPUs that it may have in a priority class, running and waiting;
+    a class that is not named has no limit.
+    """
 
     name: TeamName
     weight: float = 1.0
+    budgets: Mapping[Priority, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,8 +312,12 @@ class Options:
     once targets have left. ignore_uncovered: a resource that a queue has no quota for is
     not counted, instead of making the workload impossible. tight: among nodes that hold
     equally many pods, the one with the least free capacity comes first. wake_neighbours:
-    freed capacity also wakes queues of other cohort trees that share the nodes. balanced
-    (off by default): what prefers a topology level is shared out in equal parts.
+    freed capacity also wakes queues of other cohort trees that share the nodes.
+
+    These are off by default. balanced: what prefers a topology level is shared out in equal
+    parts. by_cost: among targets of equal priority, the one that would lose the fewest
+    GPU-hours since its last checkpoint comes first. flips_at_most: once one of two workloads has
+    stopped the other so often, neither stops the other again; None is no limit.
     """
 
     claims: bool = True
@@ -295,6 +325,8 @@ class Options:
     tight: bool = True
     wake_neighbours: bool = True
     balanced: bool = False
+    by_cost: bool = False
+    flips_at_most: int | None = None
 
 
 _Named = TypeVar("_Named", Flavor, Queue, Pool)

@@ -143,6 +143,10 @@ class Workload:
     `queue` is its home; `overflow` lists further queues, in order, that are tried when
     the home queue's own quota cannot hold it. `created` is the time that orders it and
     is kept through every preemption. `duration` is the declared lease, None if unknown.
+
+    `queued` is since when it waits this time, None for since `created`; `raised` is how much
+    of `priority` it owes to waiting. `asked_class` is the class it asked for where its team's
+    budget of that was used up, so that it has a lower one.
     """
 
     id: WorkloadId
@@ -157,6 +161,9 @@ class Workload:
     preemptible: bool = False
     duration: Seconds | None = None
     name: str = ""
+    queued: Seconds | None = None
+    raised: int = 0
+    asked_class: Priority | None = None
 
     @property
     def gpus(self) -> int:
@@ -270,6 +277,7 @@ class WaitReason(enum.StrEnum):
     NO_FLAVOR = "no-flavor"
     QUOTA = "quota"
     TOPOLOGY = "topology"
+    PROTECTED = "protected"
     WAITING_FOR_TARGETS = "waiting-for-targets"
     BEHIND = "behind"
     NOT_EVALUATED = "not-evaluated"
@@ -325,6 +333,7 @@ class LimitKind(enum.StrEnum):
     CLUSTER = "cluster"
     NO_FLAVOR = "no-flavor"
     NO_QUEUE = "no-queue"
+    BUDGET = "budget"
     LEASE = "lease"
 
 
@@ -358,6 +367,15 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Flip:
+    """Two workloads, by id, one of which has stopped the other too often: they no longer may."""
+
+    pair: tuple[WorkloadId, WorkloadId]
+    times: int
+    at: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decisions:
     """What one cycle decided, in the order it was decided; repairs and evictions come first."""
 
@@ -365,6 +383,7 @@ class Decisions:
     preemptions: tuple[Preemption, ...] = ()
     repairs: tuple[Repair, ...] = ()
     evictions: tuple[Eviction, ...] = ()
+    flips: tuple[Flip, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.admissions or self.preemptions or self.repairs or self.evictions)

@@ -46,7 +46,8 @@ class Nomination:
     """One head's prospects, valid while the future book is at `version`.
 
     `pod_sets` are those of the workload, with the counts that it would start with; `tried` is
-    where the search for flavors stopped.
+    where the search for flavors stopped. `spared` says that somebody could not be stopped only
+    because his minimum run time is not over.
     """
 
     waiting: Waiting
@@ -63,6 +64,7 @@ class Nomination:
     tried: Tried = ()
     amounts: Amounts = ()
     version: int = 0
+    spared: bool = False
 
     @property
     def useful(self) -> bool:
@@ -90,8 +92,10 @@ def nominate(
     the pod sets in proportion (Kueue's pod set reducer).
     """
     pod_sets = shape.whole
+    state.spared = False
     full = _attempt(state, number, waiting, shape, pod_sets, again)
     spare = [p.count - p.min_count if p.min_count is not None else 0 for p in pod_sets]
+    full.spared = state.spared
     total = sum(spare)
     if full.useful or not total:
         return full

@@ -22,10 +22,11 @@ from scheduler.candidates import RULES, Target, Variant
 from scheduler.contest import hold_contest
 from scheduler.glance import glance
 from scheduler.layout import Reclaim
-from scheduler.model import Admission, Preemption, Seconds, TeamName, WaitReason, WorkloadId
+from scheduler.model import Admission, Flip, Preemption, Seconds, TeamName, WaitReason, WorkloadId
 from scheduler.nomination import Nomination, Outcome, nominate
 from scheduler.pending import order_key
 from scheduler.quota import UNLIMITED
+from scheduler.recall import remember_recall
 from scheduler.state import Claim, Scan, State, Word, running_of
 
 
@@ -35,6 +36,7 @@ class Outcomes:
 
     admissions: list[Admission] = field(default_factory=list)
     preemptions: list[Preemption] = field(default_factory=list)
+    flips: list[Flip] = field(default_factory=list)
     moved: set[int] = field(default_factory=set)
     parked: bool = False
     reserved: list[Charge] = field(default_factory=list)
@@ -283,6 +285,7 @@ def _note(state: State, nomination: Nomination, word: Word) -> None:
 def _requeue(state: State, nomination: Nomination, outcomes: Outcomes, word: Word) -> None:
     """Back into the queue: tried again if flavors are left, else parked with its like."""
     _note(state, nomination, word)
+    remember_recall(state, nomination)
     if nomination.unfinished:
         outcomes.moved.add(state.realm[nomination.queue])
     else:
@@ -307,6 +310,8 @@ def _preempt(state: State, nomination: Nomination, outcomes: Outcomes, now: Seco
     for target in nomination.targets:
         state.tell_to_stop(target.running, workload.id)
         outcomes.preemptions.append(_preemption(state, nomination, target, now))
+        flip = state.flips.count(target.running.workload.id, workload.id, now)
+        outcomes.flips += [] if flip is None else [flip]
     state.future.charge(nomination.charge)
     if state.layout.options.claims:
         state.leave(nomination.waiting)

@@ -41,6 +41,7 @@ def shape_of(workload: Workload) -> PodsKey:
     """What makes two workloads equal for admission: priority, pods, requests, constraints."""
     return (
         workload.priority,
+        workload.raised,
         tuple(
             (
                 pods.name,
@@ -75,6 +76,7 @@ class Shape:
         "parked",
         "pod_sets",
         "priority",
+        "raised",
         "whole",
     )
 
@@ -90,6 +92,7 @@ class Shape:
         )
         self.only = menu.only if self.pod_sets == self.whole else None
         self.priority = workload.priority
+        self.raised = workload.raised
         self.parked = False
         self.count = 0
 
@@ -134,9 +137,17 @@ class PendingQueue:
             shape = self.shapes[key, home] = Shape(key, home, menu, workload)
         return shape
 
+    def account(self, workload: Workload) -> TeamName:
+        """Who stands in line: the team, where the queue goes by usage."""
+        return workload.team if self.by_usage else _EVERYONE
+
+    def lines(self) -> Iterator[Line]:
+        """All lines, in no order that counts."""
+        return (line for lines in self._lines.values() for line in lines.values())
+
     def add(self, workload: Workload, shape: Shape) -> None:
         """A workload joins."""
-        team = workload.team if self.by_usage else _EVERYONE
+        team = self.account(workload)
         line = self._lines.setdefault(team, {}).setdefault(shape, Line(team, shape))
         insort(line.keys, order_key(workload))
         self.fresh = False
@@ -146,7 +157,7 @@ class PendingQueue:
 
     def remove(self, workload: Workload, shape: Shape) -> None:
         """A workload leaves. It must have been added with the same shape."""
-        team = workload.team if self.by_usage else _EVERYONE
+        team = self.account(workload)
         lines = self._lines[team]
         keys = lines[shape].keys
         key = order_key(workload)

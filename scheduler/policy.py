@@ -25,6 +25,7 @@ from scheduler.model import (
     Taint,
     TeamName,
 )
+from scheduler.policy_courtesy import courtesy_of
 from scheduler.policy_marks import Marked, Path, PolicyError, read_marked
 from scheduler.policy_schema import (
     NodesPart,
@@ -105,6 +106,19 @@ _EXAMPLES = {
     "weight": "weight: 1.0",
     "preempts_from": "preempts_from: critical",
     "protected_until": "protected_until: critical",
+    "min_runtime": "min_runtime: 30m",
+    "min_runtime_own_queue": "min_runtime_own_queue: 5m",
+    "aging": "aging: {after: 12h, every: 1h, step: 10, most: 90}",
+    "after": "after: 12h",
+    "every": "every: 1h",
+    "step": "step: 10",
+    "most": "most: 90",
+    "hold": "hold: true",
+    "fair_users": "fair_users: true",
+    "preemption": "preemption: {by_cost: true, flips_at_most: 2}",
+    "by_cost": "by_cost: true",
+    "flips_at_most": "flips_at_most: 2",
+    "budgets": "budgets: {critical: 64}",
     "routing": "routing: [{queue: shared}]",
     "queue": "queue: shared",
     "overflow": "overflow: [shared]",
@@ -147,6 +161,7 @@ def with_teams(policy: Policy, names: Iterable[str], *, keep: bool = True) -> Po
         name: TeamPart(
             gpus=share + (number < rest),
             weight=policy.teams[name].weight if name in policy.teams else 1.0,
+            budgets=policy.teams[name].budgets if name in policy.teams else {},
         )
         for number, name in enumerate(teams)
     }
@@ -185,11 +200,12 @@ def compile_policy(policy: Policy) -> Layout:
         ),
         pools=tuple(_pool(name, part) for name, part in policy.pools.items()),
         teams=tuple(
-            plain.Team(name=TeamName(name), weight=part.weight)
+            plain.Team(
+                name=TeamName(name), weight=part.weight, budgets={**policy.budgets, **part.budgets}
+            )
             for name, part in policy.teams.items()
         ),
         rules=tuple(_rule(part) for part in policy.routing),
-        options=plain.Options(balanced=policy.placement.balanced),
         priorities=policy.priorities,
         target_waits=policy.target_wait,
         usage=plain.UsageRules(
@@ -199,6 +215,11 @@ def compile_policy(policy: Policy) -> Layout:
         if policy.fair_sharing is None
         else tuple(_SHARES[word] for word in policy.fair_sharing),
         node_groups=tuple(_node_group(part) for part in policy.nodes),
+        options=plain.Options(
+            balanced=policy.placement.balanced,
+            by_cost=policy.preemption.by_cost,
+            flips_at_most=policy.preemption.flips_at_most,
+        ),
     )
 
 
@@ -246,6 +267,7 @@ def _queue(policy: Policy, pool: PoolName, part: QueuePart, team: str | None) ->
     numbers = policy.priorities
     resources = dict.fromkeys(r for by_resource in part.quota.values() for r in by_resource)
     threshold = part.borrow_within
+    courtesy = courtesy_of(policy.pools[pool], part)
     return plain.Queue(
         name=QueueName(part.name.replace(TEAM, team or "")),
         pool=pool,
@@ -276,6 +298,10 @@ def _queue(policy: Policy, pool: PoolName, part: QueuePart, team: str | None) ->
         team=None if team is None else TeamName(team),
         within_from=None if part.preempts_from is None else numbers[part.preempts_from],
         protected_from=None if part.protected_until is None else numbers[part.protected_until],
+        min_runtime=courtesy.min_runtime,
+        min_runtime_own=courtesy.min_runtime_own,
+        aging=courtesy.aging,
+        fair_users=courtesy.fair_users,
     )
 
 

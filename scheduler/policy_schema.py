@@ -40,6 +40,7 @@ def _one_or_more(value: object) -> object:
 
 
 Duration = Annotated[float, BeforeValidator(_seconds), Field(gt=0, le=10 * 365 * 86400.0)]
+Span = Annotated[float, BeforeValidator(_seconds), Field(ge=0, le=86400.0)]
 Name = Annotated[str, BeforeValidator(_name), Field(min_length=1, max_length=63)]
 Count = Annotated[int, Field(strict=True, ge=0, le=1 << 50)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False, le=1e6)]
@@ -140,6 +141,7 @@ class TeamPart(Part):
 
     gpus: Count = 0
     weight: Weight = 1.0
+    budgets: dict[Priority, Count] = {}
 
 
 class CohortPart(Part):
@@ -177,7 +179,32 @@ class FungibilityPart(Part):
     prefer: Literal["borrowing", "preemption"] = "borrowing"
 
 
-class QueuePart(Part):
+class AgingPart(Part):
+    """How waiting raises a priority number: `step` after `after`, and again after each `every`."""
+
+    after: Duration
+    every: Duration
+    step: Annotated[int, Field(strict=True, ge=1, le=10**9)]
+    most: Annotated[int, Field(strict=True, ge=1, le=10**9)]
+    hold: Annotated[bool, Field(strict=True)] = False
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        if self.most < self.step:
+            raise ValueError("the most is less than one step")
+        return self
+
+
+class CourtesyPart(Part):
+    """What a pool gives all its queues and a queue may say otherwise; None is not said."""
+
+    min_runtime: Span | None = None
+    min_runtime_own_queue: Span | None = None
+    aging: AgingPart | Literal["off"] | None = None
+    fair_users: Annotated[bool, Field(strict=True)] | None = None
+
+
+class QueuePart(CourtesyPart):
     """A queue; with `{team}` in its name, one for each team."""
 
     name: Name
@@ -200,11 +227,11 @@ class QueuePart(Part):
         return self
 
 
-class PoolPart(Part):
+class PoolPart(CourtesyPart):
     """A family of queues that people see as one."""
 
     lease: LeasePart
-    grace: Annotated[float, BeforeValidator(_seconds), Field(ge=0, le=86400.0)]
+    grace: Span
     after_lease: AfterLease = AfterLease.RELEASE
     queues: list[QueuePart] = Field(min_length=1)
 
@@ -241,6 +268,13 @@ class PlacementPart(Part):
     balanced: bool = False
 
 
+class PreemptionPart(Part):
+    """What holds for preemption everywhere."""
+
+    by_cost: Annotated[bool, Field(strict=True)] = False
+    flips_at_most: Annotated[int, Field(strict=True, ge=1, le=1000)] | None = None
+
+
 class Policy(Part):
     """The whole file."""
 
@@ -248,6 +282,8 @@ class Policy(Part):
     priorities: dict[Priority, Annotated[int, Field(strict=True, ge=-(10**9), le=10**9)]]
     target_wait: dict[Priority, Duration] = {}
     usage: UsagePart
+    preemption: PreemptionPart = PreemptionPart()
+    budgets: dict[Priority, Count] = {}
     flavors: dict[Name, FlavorPart] = Field(min_length=1)
     placement: PlacementPart = PlacementPart()
     nodes: list[NodesPart] = []

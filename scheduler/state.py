@@ -14,6 +14,8 @@ from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 
+from scheduler import aging
+from scheduler.alarms import Alarms
 from scheduler.book import Book, Charge
 from scheduler.excess import Excess
 from scheduler.fairshare import UsageLedger
@@ -26,14 +28,17 @@ from scheduler.model import (
     PodSet,
     PodSetAssignment,
     Refusal,
+    Seconds,
     Workload,
     WorkloadId,
 )
 from scheduler.outlook import Outlook
 from scheduler.pending import PendingQueue, PodsKey, Shape, shape_of
+from scheduler.protection import Flips, guards
 from scheduler.quota import QuotaTree
 from scheduler.shares import Shares
 from scheduler.topology import Nodes, Place, Places
+from scheduler.turns import UserLedger, line_of
 
 Rank = tuple[int, float, WorkloadId]
 
@@ -44,7 +49,10 @@ class EngineError(Exception):
 
 @dataclass(slots=True, eq=False)
 class Running:
-    """A workload that holds capacity. `preemptor` is set once it was told to stop."""
+    """A workload that holds capacity. `preemptor` is set once it was told to stop.
+
+    `checkpoint` is when it last saved its progress, None if that is not known.
+    """
 
     workload: Workload
     admission: Admission
@@ -52,6 +60,7 @@ class Running:
     columns: frozenset[int]
     preemptor: WorkloadId | None = None
     leaving: bool = False
+    checkpoint: Seconds | None = None
 
     @property
     def rank(self) -> Rank:
@@ -114,7 +123,11 @@ class Claim:
 
 @dataclass(slots=True, eq=False)
 class State:
-    """See the module. Only `scheduler.engine` and `scheduler.passes` change it."""
+    """See the module. Only `scheduler.engine` and `scheduler.passes` change it.
+
+    `now` is the time of the last cycle or question. Where somebody could not be stopped just
+    because his minimum run time is not over, `spared` is set.
+    """
 
     layout: Layout
     tree: QuotaTree = field(init=False)
@@ -137,6 +150,12 @@ class State:
     realm_queues: dict[int, tuple[int, ...]] = field(init=False)
     dirty: set[int] = field(init=False, default_factory=set)
     turn: int = field(init=False, default=0)
+    now: Seconds = field(init=False, default=0.0)
+    alarms: Alarms = field(init=False, default_factory=Alarms)
+    flips: Flips = field(init=False)
+    guarded: bool = field(init=False)
+    spared: bool = field(init=False, default=False)
+    users: UserLedger = field(init=False)
     releases: list[int] = field(init=False)
     turnover: list[int] = field(init=False)
     _excess: dict[int, Excess] = field(init=False, default_factory=dict)
@@ -161,7 +180,10 @@ class State:
         self.ledger = UsageLedger(self.layout, self.tree)
         self.outlook = Outlook(self)
         self.shares = Shares(self.layout, self.tree)
-        self.queues = [PendingQueue(queue) for queue in self.layout.queues]
+        self.flips = Flips(self.layout.options.flips_at_most)
+        self.guarded = guards(self.layout)
+        self.users = UserLedger(self.layout)
+        self.queues = [line_of(queue, self.users) for queue in self.layout.queues]
         self._guests = [set() for _ in self.layout.queues]
         self.by_usage = frozenset(n for n, queue in enumerate(self.queues) if queue.by_usage)
         self.ranks = [[] for _ in self.layout.queues]
@@ -177,6 +199,10 @@ class State:
             realm: tuple(q for q, mine in enumerate(self.realm) if mine == realm)
             for realm in sorted(set(self.realm))
         }
+
+    def look_at(self, now: Seconds) -> None:
+        """From here on, what depends on time is as of `now`."""
+        self.now = self.users.now = now
 
     @property
     def books(self) -> tuple[Book, ...]:
@@ -219,6 +245,7 @@ class State:
         self.gpus[running.charge.queue] += running.workload.gpus
         self.count[running.charge.queue] += 1
         self._rank(running)
+        self.users.hold(running.workload, 1, running.admission.at)
 
     def move(self, running: Running, admission: Admission, charge: Charge) -> None:
         """Somebody who stays goes on elsewhere, with the same quota."""
@@ -271,8 +298,9 @@ class State:
             running.leaving = True
             self._unrank(running)
 
-    def end(self, running: Running) -> None:
+    def end(self, running: Running, at: Seconds) -> None:
         """Somebody's pods are all gone."""
+        self.users.hold(running.workload, -1, at)
         del self.running[running.workload.id]
         self.broken.pop(running.workload.id, None)
         self.gpus[running.charge.queue] -= running.workload.gpus
@@ -303,6 +331,18 @@ class State:
         self.turnover[running.charge.queue] += 1
         insort(self.ranks[running.charge.queue], running.rank)
 
+    def recharge(self, running: Running, charge: Charge) -> None:
+        """Somebody holds more or less than before, while he runs."""
+        books = self.books if not running.leaving else (self.present,)
+        if not running.leaving:
+            self._unrank(running)
+        for book in books:
+            book.discharge(running.charge)
+            book.charge(charge)
+        running.charge, running.columns = charge, columns_of(charge)
+        if not running.leaving:
+            self._rank(running)
+
     def _unrank(self, running: Running) -> None:
         self.outlook.remove(running)
         self.turnover[running.charge.queue] += 1
@@ -324,6 +364,8 @@ class State:
     def wait(self, workload: Workload) -> None:
         """A workload joins its queue and its overflow queues."""
         key = shape_of(workload)
+        if self.flips.concern(workload.id):
+            key = (*key, workload.id)  # what it may not do, others of its shape may
         home: Shape | None = None
         shapes: list[tuple[int, Shape]] = []
         for name in (workload.queue, *workload.overflow):
@@ -340,6 +382,7 @@ class State:
             home = home or shape
             self.dirty.add(self.realm[number])
         self.waiting[workload.id] = Waiting(workload, tuple(shapes))
+        aging.expect(self, workload, self.now)
 
     def stale_heads(self, number: int) -> None:
         """A shape was parked or unparked here: others may have their home in it."""
@@ -426,9 +469,12 @@ class State:
 
 def running_of(workload: Workload, admission: Admission, charge: Charge) -> Running:
     """The record of somebody who starts."""
-    return Running(
-        workload, admission, charge, frozenset(c for c, amount in charge.amounts if amount)
-    )
+    return Running(workload, admission, charge, columns_of(charge))
+
+
+def columns_of(charge: Charge) -> frozenset[int]:
+    """The columns of the quota tables in which something is held."""
+    return frozenset(column for column, amount in charge.amounts if amount)
 
 
 def _realms(layout: Layout, tree: QuotaTree) -> tuple[int, ...]:

@@ -133,6 +133,7 @@ def a_workload(
     team: str | None = None,
     overflow: tuple[str, ...] = (),
     model: str | None = None,
+    min_count: int | None = None,
     **more: object,
 ) -> Workload:
     """`pods` pods of `gpus` GPUs for a queue."""
@@ -147,7 +148,11 @@ def a_workload(
             "priority": priority,
             "created": created,
             "preemptible": preemptible,
-            "pod_sets": (PodSet(count=pods, requests={GPU: gpus}, node_selector=selector),),
+            "pod_sets": (
+                PodSet(
+                    count=pods, requests={GPU: gpus}, node_selector=selector, min_count=min_count
+                ),
+            ),
             **more,
         }  # type: ignore[arg-type]
     )

@@ -2,13 +2,17 @@
 
 A job is written `a1 2x8 A` (2 pods of 8 GPUs for queue A), followed by any of `p9`
 (priority), `@n1+n2` (already placed there, one pod each), `guaranteed` (not preemptible),
-`model=b300`, `team=x`, `overflow=q1,q2`, `required=rack` and `preferred=rack`. Listed order is
-submission order. `levels` names the topology from coarse to fine, down to `host`; a node
-says its value for each coarser one.
+`model=b300`, `team=x`, `user=x`, `min=2` (pods it would start with), `overflow=q1,q2`,
+`required=rack` and `preferred=rack`. Listed order is submission order. `levels` names the
+topology from coarse to fine, down to `host`; a node says its value for each coarser one.
+Times are seconds from the start of the file; each job and each step take one, a step with
+`later` so many.
 
 Each step makes its events happen and runs one cycle; `expect` names what that cycle
-admitted, preempted (target: preemptor), repaired and evicted, why those who wait wait, and
-where pods are. `gone-for-good` are nodes whose pods are lost.
+admitted, preempted (target: preemptor; `rules`: by which rule, at which level of the tree),
+repaired and evicted, why those who wait wait, where pods are, in which order a queue stands and
+when the engine next has something to do by itself (`alarm`). `gone-for-good` are nodes whose
+pods are lost.
 """
 
 from __future__ import annotations
@@ -21,11 +25,15 @@ import yaml
 
 from scheduler.engine import Engine
 from scheduler.events import (
+    Checkpointed,
+    Counted,
     Evicted,
     Finished,
     NodeLost,
     NodeObserved,
     NodeRemoved,
+    QueuePaused,
+    QueueResumed,
     Restored,
     Submitted,
     UsageRestored,
@@ -34,8 +42,10 @@ from scheduler.events import (
 from scheduler.invariants import check_invariants
 from scheduler.layout import (
     HOSTNAME,
+    Aging,
     BorrowWithin,
     Flavor,
+    Options,
     Order,
     Queue,
     Reclaim,
@@ -61,21 +71,16 @@ from tests.scheduler.builders import a_cohort, a_flavor, a_layout, a_node, a_que
 FOLDER = Path(__file__).parents[1] / "scenarios"
 QUEUE_KEYS = {
     "quota", "max", "lending", "cohort", "reclaim", "within", "borrow_within", "order", "strategy",
+    "min_runtime", "min_runtime_own", "aging", "fair_users",
 }  # fmt: skip
 STEP_KEYS = {
-    "submit", "gone", "finish", "withdraw", "fail", "node", "lose", "later", "expect",
-    "gone-for-good",
+    "submit", "gone", "finish", "withdraw", "fail", "node", "lose", "later", "expect", "pause",
+    "resume", "checkpoint", "alive", "gone-for-good",
 }  # fmt: skip
 EXPECT_KEYS = {
-    "admitted",
-    "preempted",
-    "repaired",
-    "evicted",
-    "waiting",
-    "where",
-    "figures",
-    "refused",
-}
+    "admitted", "preempted", "waiting", "where", "figures", "rules", "flips", "order", "alarm",
+    "repaired", "evicted",
+}  # fmt: skip
 
 
 def paths() -> list[Path]:
@@ -101,6 +106,7 @@ class Scenario:
                 ),
                 flavors=self._models(),
                 usage=_usage(self.doc.get("usage")),
+                options=Options(**self.doc.get("options", {})),
             )
         )
         self._observe(self.doc["cluster"])
@@ -158,6 +164,10 @@ class Scenario:
                 more["topology"] = TopologyRequest(mode=TopologyMode(key), level=_label(value))
             elif key in ("model", "team"):
                 more[key] = value
+            elif key == "user":
+                more["owner"] = value
+            elif key == "min":
+                more["min_count"] = int(value)
             elif word.startswith("p"):
                 more["priority"] = int(word[1:])
             else:
@@ -204,6 +214,29 @@ class Scenario:
         for one in step.get("gone-for-good", []):
             self.engine.apply(NodeLost(node=NodeName(one)))
         self._observe(step.get("node", {}))
+        self._change(step)
+
+    def _change(self, step: dict[str, Any]) -> None:
+        """What happens to those who go on running, and to queues."""
+        for one in step.get("checkpoint", []):
+            self.engine.apply(Checkpointed(workload=WorkloadId(one), at=self.now))
+        for one, nodes in step.get("alive", {}).items():
+            self._count(one, nodes)
+        for queue in step.get("pause", []):
+            self.engine.apply(QueuePaused(queue=queue))
+        for queue in step.get("resume", []):
+            self.engine.apply(QueueResumed(queue=queue))
+
+    def _count(self, one: str, nodes: dict[str, int]) -> None:
+        """Of somebody's first pod set, only these pods per node are alive."""
+        admission = next(a for w, a in self.engine.running() if w.id == one)
+        left = replace(
+            admission.assignments[0],
+            count=sum(nodes.values()),
+            nodes=tuple((NodeName(name), count) for name, count in sorted(nodes.items())),
+        )
+        alive = (left, *admission.assignments[1:])
+        self.engine.apply(Counted(workload=WorkloadId(one), alive=alive, at=self.now))
 
     def _decide(self, expect: dict[str, Any], number: int) -> None:
         decisions = self.engine.cycle(self.now)
@@ -216,6 +249,13 @@ class Scenario:
         repaired = {r.workload: _spots(r.admission) for r in decisions.repairs}
         assert repaired == expect.get("repaired", {}), at
         assert [e.workload for e in decisions.evictions] == expect.get("evicted", []), at
+        rules = {p.target: [p.rule.value, p.level] for p in decisions.preemptions}
+        assert expect.get("rules", {}).items() <= rules.items(), at
+        assert [list(flip.pair) for flip in decisions.flips] == expect.get("flips", []), at
+        if "alarm" in expect:
+            assert self.engine.next_alarm() == expect["alarm"], at
+        for queue, ids in expect.get("order", {}).items():
+            assert [w.id for w in self.engine.pending(queue)] == ids, at
         for one, reason in expect.get("waiting", {}).items():
             verdict = self.engine.explain(WorkloadId(one), self.now).verdict
             assert verdict.reason.value == reason, f"{at}: {one}: {verdict}"
@@ -261,6 +301,10 @@ def _queue(name: str, spec: dict[str, Any], flavors: tuple[Flavor, ...]) -> Queu
         order=Order(spec.get("order", "priority")),
         strategy=Strategy.BEST_EFFORT if strategy == "best-effort" else Strategy.STRICT,
         strict_per_flavor=strategy == "strict-per-flavor",
+        min_runtime=spec.get("min_runtime", 0.0),
+        min_runtime_own=spec.get("min_runtime_own", spec.get("min_runtime", 0.0)),
+        aging=Aging(**spec["aging"]) if "aging" in spec else None,
+        fair_users=spec.get("fair_users", False),
     )
 
 

@@ -315,5 +315,9 @@ _LIMITS: dict[LimitKind, str] = {
     LimitKind.CLUSTER: "{what} can never start: {where} has {most:,} in all.{near}",
     LimitKind.NO_FLAVOR: "{what} can never start: {where} has no such capacity.{near}",
     LimitKind.NO_QUEUE: "{what} can never start: no queue is open to it in {where}.{near}",
+    LimitKind.BUDGET: (
+        "{what} is more than the priority budgets of {where} leave: {most:,} now. Ask for fewer, or"
+        " when something of that team has ended."
+    ),
     LimitKind.LEASE: "{what} can never start: its lease is longer than {where} allows.{near}",
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from bot.chat.markup import Markup, join, say
+from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.english.units import Figures, Units
 from scheduler.model import GPU, Figure, Verdict, WaitReason
 
@@ -18,6 +18,7 @@ _SHORT: dict[WaitReason, str] = {
     WaitReason.NO_FLAVOR: "no matching GPUs",
     WaitReason.QUOTA: "quota in use",
     WaitReason.TOPOLOGY: "no room for the whole gang",
+    WaitReason.PROTECTED: "others' minimum run time",
     WaitReason.WAITING_FOR_TARGETS: "room is being made",
     WaitReason.BEHIND: "others are ahead",
     WaitReason.NOT_EVALUATED: "just arrived",
@@ -30,6 +31,7 @@ _NEXT: dict[WaitReason, str] = {
     WaitReason.NO_FLAVOR: "Cancel it and ask for another GPU model.",
     WaitReason.QUOTA: "It starts when GPUs of that quota come free.",
     WaitReason.TOPOLOGY: "It starts when enough room comes free, or sooner with fewer nodes.",
+    WaitReason.PROTECTED: "Nothing to do: it starts then, or when other room comes free.",
     WaitReason.WAITING_FOR_TARGETS: "It starts as soon as they are gone.",
     WaitReason.BEHIND: "Its turn comes; you need not do anything.",
     WaitReason.NOT_EVALUATED: "You need not do anything.",
@@ -52,11 +54,21 @@ class Reasons(Units):
             WaitReason.NO_FLAVOR: self._no_flavor,
             WaitReason.QUOTA: self._quota,
             WaitReason.TOPOLOGY: self._topology,
+            WaitReason.PROTECTED: self._protected,
             WaitReason.WAITING_FOR_TARGETS: self._waiting_for_targets,
             WaitReason.BEHIND: self._behind,
             WaitReason.NOT_EVALUATED: self._not_evaluated,
         }
-        return sentences[verdict.reason](Figures(verdict.figures))
+        figures = Figures(verdict.figures)
+        return join(" ", [sentences[verdict.reason](figures), *self._lower_class(figures)])
+
+    def _lower_class(self, figures: Figures) -> list[Markup]:
+        """That it has a lower priority than it asked for, and why."""
+        asked, has = figures.text("asked_class"), figures.text("class")
+        if not asked or not has:
+            return []
+        text = "Its team's budget of {asked} priority is used up, so it waits with {has} priority."
+        return [say(text, asked=asked, has=has)]
 
     def reason_of(self, reason: str, figures: Mapping[str, Figure]) -> Markup:
         """The sentence for a reason that comes as a code."""
@@ -113,10 +125,11 @@ class Reasons(Units):
             return say("The quota of {where} is in use.", where=where)
         total = figures.number("limit", "nominal", "quota", "total")
         of = say(" of {total:,}", total=int(total)) if total else ""
-        text = "It needs {asked}; the quota of {where} has {free:,}{of} left{flavor}."
-        flavor = figures.text("flavor")
+        text = "It needs {asked}; the quota of {where} has {free:,}{of} left{flavor}.{tried}"
+        flavor, tried = figures.text("flavor"), figures.text("tried")
         return say(
             text,
+            tried=say(" Tried: {tried}.", tried=tried) if tried else "",
             asked=self._units(asked, figures),
             where=where,
             free=max(0, int(free)),
@@ -170,6 +183,21 @@ class Reasons(Units):
                 gpus=gpus,
             )
         return say(text, level=level, best=best)
+
+    def _protected(self, figures: Figures) -> Markup:
+        at, truce = figures.number("recall_at"), figures.text("truce")
+        if truce:
+            text = (
+                "It and {truce} have stopped each other too often: neither stops the other again."
+            )
+            return say(text, truce=truce)
+        count, gpus = figures.number("targets", "count"), figures.number("gpus")
+        who = self.count(count, "request") if count is not None else "other requests"
+        what = say(" with {gpus}", gpus=self.gpus(gpus)) if gpus is not None else ""
+        verb = "it has" if count == 1 else "they have"
+        text = "It may take the room of {who}{what} once {verb} run for the minimum time{when}."
+        when = say(", {at}", at=date(at)) if at is not None else ""
+        return say(text, who=who, what=what, verb=verb, when=when)
 
     def _waiting_for_targets(self, figures: Figures) -> Markup:
         count, gpus = figures.number("targets", "count"), figures.number("gpus", "freed", "leaving")
