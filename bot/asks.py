@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from scheduler.model import Priority, Seconds, Spend
 
+SHORTEST_LEASE: Seconds = 60.0
+"""Less than a minute is a slip of the finger: the pods would not even have started."""
+
 
 class Nearness(enum.StrEnum):
     """How near each other the pods of a request shall lie; the values are the words for it."""

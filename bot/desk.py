@@ -341,6 +341,12 @@ class Desk:
             at=self._control.clock.now(),
         )
 
+    def last_request(self, person_id: str) -> str | None:
+        """The id of the request that a person made last, whatever became of it."""
+        with self._store.read() as view:
+            found = view.requests.find(owner=person_id, limit=1, newest_first=True)
+        return found[0].id if found else None
+
     def home(self, person_id: str) -> HomeView:
         """What the App Home of a person shows."""
         now = self._control.clock.now()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from rapidfuzz import process
 
-from bot.asks import Ask, Nearness, Together
+from bot.asks import SHORTEST_LEASE, Ask, Nearness, Together
 from bot.terms import NAME_AT_MOST, Terms
 from bot.views import RefusalCode, Refused
 from scheduler import routing
@@ -199,8 +199,8 @@ def _small_print(ask: Ask, person: Person, terms: Terms) -> Refused | None:
         return refuse(RefusalCode.PRIORITY_NOT_ALLOWED, names, priority=str(ask.priority))
     if ask.name is not None and len(ask.name) > NAME_AT_MOST:
         return refuse(RefusalCode.NAME_TOO_LONG, length=len(ask.name), most=NAME_AT_MOST)
-    if ask.duration is not None and ask.duration <= 0:
-        return refuse(RefusalCode.NOT_A_SIZE, asked=ask.duration)
+    if ask.duration is not None and ask.duration < SHORTEST_LEASE:
+        return refuse(RefusalCode.LEASE_TOO_SHORT, asked=ask.duration, least=SHORTEST_LEASE)
     return None
 
 

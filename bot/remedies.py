@@ -24,6 +24,8 @@ def mend(ask: Ask, refused: Refused, node_gpus: int) -> Ask | None:
             changed = _sized(ask, node_gpus)
         case RefusalCode.LEASE_TOO_LONG:
             changed = dataclasses.replace(ask, duration=float(refused.args["most"]))
+        case RefusalCode.LEASE_TOO_SHORT:
+            changed = dataclasses.replace(ask, duration=float(refused.args["least"]))
         case RefusalCode.NEVER_FITS:
             changed = _smaller(ask, refused, node_gpus)
         case _ if refused.near:

@@ -32,6 +32,7 @@ class RefusalCode(enum.StrEnum):
     NOT_DIVISIBLE = "not-divisible"
     NEVER_FITS = "never-fits"
     LEASE_TOO_LONG = "lease-too-long"
+    LEASE_TOO_SHORT = "lease-too-short"
     PRIORITY_NOT_ALLOWED = "priority-not-allowed"
     NO_SUCH_REQUEST = "no-such-request"
     NOT_YOURS = "not-yours"

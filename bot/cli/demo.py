@@ -16,7 +16,6 @@ import webbrowser
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from bot import logs
@@ -26,11 +25,11 @@ from bot.cli.serve import START_DELAY, STOP_TIME, wait_for_signal
 from bot.clock import ScaledClock
 from bot.clusters.journal import JournalBroken
 from bot.clusters.simulated import SimulatedCluster
-from bot.composition import Bot, CannotStart, build_core, last_moment
+from bot.composition import Bot, CannotStart, Core, build_core, last_moment
 from bot.people import Directory
 from bot.settings import SettingsError, read_settings
 from bot.shipped import read_policy
-from bot.workspace.options import Options, Shortcut, Suggestion
+from bot.workspace.options import Options, Shortcut, Suggestion, WorldTime
 from bot.workspace.people import Directory as Workspace
 from bot.workspace.people import load_people
 from bot.workspace.server import WorkspaceServer
@@ -40,9 +39,9 @@ from scheduler.policy import PolicyError, compile_policy, with_teams
 from scheduler.simulation.traces import TraceError, TraceJob, overlay, read_trace
 from storage.errors import StoreError
 from storage.records import Person, Role
-from storage.store import Store, open_store
+from storage.store import open_store
 
-FIRST_PORT, PORTS_TRIED = 8747, 50
+FIRST_PORT, PORTS_TRIED, LAST_PORT = 8747, 50, 65535
 BUSY = 0.955  # share of the reserved GPUs that a trace is laid over itself to keep in use
 WARM = 0.25  # a trace is entered after this share of its span, with what then runs
 SUGGESTIONS = (
@@ -88,6 +87,8 @@ def run_demo(
     browser: bool,
 ) -> None:
     """Run the demo until Ctrl-C. Raises DemoError."""
+    if port is not None and not 0 <= port <= LAST_PORT:
+        raise DemoError(f"--port {port} is not between 0 and {LAST_PORT}; for example --port 8747")
     if not 0 < speed <= 3600:
         raise DemoError(f"--speed {speed:g} is not between 0 and 3600; for example --speed 30")
     logs.set_up("WARNING")
@@ -112,8 +113,21 @@ def _run(
     people = load_people()
     store = open_store(f"sqlite:///{folder / 'gpubot.db'}")
     clock = ScaledClock(last_moment(store) or time.time(), speed)
-    server = _start_workspace(folder, port, clock, people)
-    bot = _build(folder, store, layout, clock, server, people, jobs)
+    core = build_core(
+        store=store,
+        cluster=_cluster(folder, layout),
+        layout=layout,
+        directory=_directory(people),
+        clock=clock,
+    )
+    options = Options(
+        suggestions=SUGGESTIONS,
+        shortcuts=(Shortcut(callback_id=FORM, label="Ask for GPUs"),),
+        clock=lambda: WorldTime(clock.now(), clock.speed),
+        last_request=core.desk.last_request,
+    )
+    server = _start_workspace(folder, port, options, people)
+    bot = _join(core, server, people, jobs)
     bot.start()
     print(
         f"\n  gpubot demo: open {server.base_url}\n\n"
@@ -163,14 +177,9 @@ def _forget(folder: Path) -> None:
 
 
 def _start_workspace(
-    folder: Path, port: int | None, clock: ScaledClock, people: Workspace
+    folder: Path, port: int | None, options: Options, people: Workspace
 ) -> WorkspaceServer:
     wanted = range(FIRST_PORT, FIRST_PORT + PORTS_TRIED) if port is None else (port,)
-    options = Options(
-        suggestions=SUGGESTIONS,
-        shortcuts=(Shortcut(callback_id=FORM, label="Ask for GPUs"),),
-        clock=lambda: _time_of(clock),
-    )
     for number in wanted:
         server = WorkspaceServer(
             port=number,
@@ -190,29 +199,19 @@ def _start_workspace(
     raise DemoError(f"no free port from {FIRST_PORT} to {FIRST_PORT + PORTS_TRIED - 1}")
 
 
-def _time_of(clock: ScaledClock) -> str:
-    now = datetime.fromtimestamp(clock.now(), tz=UTC)
-    return f"{now:%a %d %b, %H:%M} UTC, {clock.speed:g}× speed"
-
-
-def _build(
-    folder: Path,
-    store: Store,
-    layout: Layout,
-    clock: ScaledClock,
-    server: WorkspaceServer,
-    people: Workspace,
-    jobs: Sequence[TraceJob] | None,
-) -> Bot:
-    cluster = SimulatedCluster(
+def _cluster(folder: Path, layout: Layout) -> SimulatedCluster:
+    return SimulatedCluster(
         build_nodes(layout),
         path=folder / "cluster.journal",
         start_delay=START_DELAY,
         stop_time=STOP_TIME,
     )
-    core = build_core(
-        store=store, cluster=cluster, layout=layout, directory=_directory(people), clock=clock
-    )
+
+
+def _join(
+    core: Core, server: WorkspaceServer, people: Workspace, jobs: Sequence[TraceJob] | None
+) -> Bot:
+    layout = core.control.terms.layout
     background = Background(
         core.desk,
         teams=core.control.terms.teams,

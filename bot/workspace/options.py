@@ -30,8 +30,8 @@ class Shortcut:
 class Suggestion:
     """Something a newcomer can try with one click.
 
-    `{last}` in the command stands for the last request id the bot told this person;
-    while there is none, `fallback` is sent instead.
+    `{last}` in the command stands for this person's own last request, as
+    `Options.last_request` knows it; while there is none, `fallback` is sent instead.
     """
 
     label: str
@@ -55,9 +55,21 @@ GPU_COMMAND = Command(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class WorldTime:
+    """What time it is in the world the bot lives in: epoch seconds, and its pace to ours."""
+
+    now: float
+    speed: float = 1.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Everything that can be chosen. The defaults are Slack's own, in seconds."""
+    """Everything that can be chosen. The defaults are Slack's own, in seconds.
+
+    `clock` is for a world whose time is not ours; `last_request` gives the id of the
+    request that a person made last. Both are for the page alone.
+    """
 
     bot_token: str = field(default="xoxb-local-gpubot", repr=False)
     app_token: str = field(default="xapp-local-gpubot", repr=False)
@@ -71,7 +83,8 @@ class Options:
     commands: tuple[Command, ...] = (GPU_COMMAND,)
     shortcuts: tuple[Shortcut, ...] = ()
     suggestions: tuple[Suggestion, ...] = ()
-    clock: Callable[[], str] | None = None
+    clock: Callable[[], WorldTime] | None = None
+    last_request: Callable[[str], str | None] | None = None
     scopes: tuple[str, ...] = (
         "app_mentions:read",
         "channels:history",

@@ -6,9 +6,11 @@ site cannot send without asking first, and sockets name their origin.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.websockets import WebSocket
@@ -84,8 +86,12 @@ class PageApi:
                 {"label": s.label, "about": s.about, "command": s.command, "fallback": s.fallback}
                 for s in options.suggestions
             ],
-            "clock": options.clock() if options.clock else None,
+            "clock": self._clock(),
         }
+
+    def _clock(self) -> Json | None:
+        clock = self._space.options.clock
+        return dataclasses.asdict(clock()) if clock else None
 
     def _people(self) -> list[Json]:
         """The bot, then people in the order of the people file, each with a tint."""
@@ -134,14 +140,15 @@ class PageApi:
         return JSONResponse({"messages": sorted(messages, key=lambda message: message["ts"])})
 
     async def last(self, request: Request) -> Response:
-        """GET /page/last: the last request of a person, for suggestions."""
+        """GET /page/last: the request that a person made last, for suggestions."""
+        look = self._space.options.last_request
         person = request.query_params.get("person", "")
-        return JSONResponse({"last": self._space.last_request(person)})
+        last = await run_in_threadpool(look, person) if look else None
+        return JSONResponse({"last": last})
 
     async def clock(self, _: Request) -> Response:
-        """GET /page/clock: what time it is on the cluster, in words."""
-        clock = self._space.options.clock
-        return JSONResponse({"clock": clock() if clock else None})
+        """GET /page/clock: what time it is in the bot's world."""
+        return JSONResponse({"clock": self._clock()})
 
     async def act(self, request: Request) -> Response:
         """POST /page/{verb}: a person does something."""

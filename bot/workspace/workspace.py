@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from bot.workspace.wire import Ids, Json, SlackError
 
 TEXT_MAX = 40_000
 METADATA_MAX = 16_000
-_REQUEST_ID = re.compile(r"\bR-\d+\b")
 
 
 class Workspace:
@@ -173,26 +171,6 @@ class Workspace:
     def event(self, event: Json) -> None:
         """Send an event to the app."""
         self.sockets.event(event, self.directory.team.id, self.bot_user)
-
-    def last_request(self, person: str) -> str | None:
-        """The id of the last request the bot spoke of to this person, for `{last}`."""
-        private = [m.get("text", "") for m in self.ephemerals.all(person)]
-        public = [
-            m.get("text", "")
-            for room in self.rooms.all()
-            if room.seen_by(person)
-            for m in room.messages.values()
-            if m.get("bot_id") and (room.is_im or f"<@{person}>" in _all_text(m))
-        ]
-        for text in [*private[::-1], *public[::-1]]:
-            found = _REQUEST_ID.findall(text)
-            if found:
-                return str(found[-1])
-        return None
-
-
-def _all_text(message: Json) -> str:
-    return f"{message.get('text', '')} {message.get('blocks') or ''}"
 
 
 def _metadata(raw: Any) -> Json:

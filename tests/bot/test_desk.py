@@ -23,6 +23,9 @@ WRONG = [
     (BEN, {"team": "nlp"}, RefusalCode.NOT_YOUR_TEAM),
     (NOA, {}, RefusalCode.NO_TEAM),
     (ADA, {"duration": 8 * 86400.0}, RefusalCode.LEASE_TOO_LONG),
+    (ADA, {"duration": 59.0}, RefusalCode.LEASE_TOO_SHORT),
+    (ADA, {"duration": 0.0}, RefusalCode.LEASE_TOO_SHORT),
+    (ADA, {"duration": -3600.0}, RefusalCode.LEASE_TOO_SHORT),
     (ADA, {"priority": Priority.CRITICAL}, RefusalCode.PRIORITY_NOT_ALLOWED),
     (ADA, {"name": "x" * 81}, RefusalCode.NAME_TOO_LONG),
     (ADA, {"gpus": 64}, RefusalCode.NEVER_FITS),
@@ -196,6 +199,22 @@ def test_a_button_pressed_twice_is_one_order(house: House) -> None:
     assert (first.again, second.again) == (False, True)
     assert second.verb is Verb.RELEASING
     assert [line.after for line in house.story(request)].count(S.STOPPING) == 1
+
+
+def test_a_lease_of_a_minute_is_the_shortest(house: House) -> None:
+    assert house.request(house.ask(duration=60.0)).workload.duration == 60.0
+
+
+def test_the_last_request_is_the_persons_own_whatever_became_of_it(house: House) -> None:
+    assert house.desk.last_request(ADA.id) is None
+    first = house.ask(ADA)
+    house.ask(BEN)
+    assert house.desk.last_request(ADA.id) == first
+    second = house.ask(ADA)
+    house.desk.cancel(ADA.id, second, key="end")
+    house.step()
+    house.desk.why(ADA.id, house.ask(BEN))
+    assert house.desk.last_request(ADA.id) == second
 
 
 def test_why_names_reason_position_and_holders(house: House) -> None:

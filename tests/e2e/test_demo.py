@@ -112,6 +112,8 @@ def test_a_newcomers_first_minutes_a_kill_and_the_way_on(tmp_path: Path) -> None
     [
         (["--trace", "no-such-file.csv"], "no-such-file.csv"),
         (["--speed", "-1"], "--speed"),
+        (["--port", "80000"], "--port 80000 is not between 0 and 65535"),
+        (["--port", "-1"], "--port -1 is not between 0 and 65535"),
     ],
 )
 def test_what_cannot_be_is_told_in_a_line(tmp_path: Path, options: list[str], said: str) -> None:
@@ -124,4 +126,5 @@ def test_what_cannot_be_is_told_in_a_line(tmp_path: Path, options: list[str], sa
     )
     assert done.returncode == 2
     assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
     assert "Traceback" not in done.stderr

@@ -86,6 +86,7 @@ class Mistake(enum.StrEnum):
     NEGATIVE = "negative"
     NOT_WHOLE = "not-whole"
     TOO_BIG = "too-big"
+    TOO_SHORT = "too-short"
     TOO_LONG = "too-long"
     NAME_TOO_LONG = "name-too-long"
     TWO_SIZES = "two-sizes"

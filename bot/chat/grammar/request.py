@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import TypeVar
 
-from bot.asks import Ask, Nearness, Together
+from bot.asks import SHORTEST_LEASE, Ask, Nearness, Together
 from bot.chat.grammar.commands import Expected, Mistake
 from bot.chat.grammar.reading import Cursor, Wrong
 from bot.chat.grammar.table import Lexicon, Option
@@ -149,7 +149,8 @@ class _Reader:
     def _read_number(self, token: Token) -> None:
         word = token.word
         if _SIGNED.fullmatch(word):
-            raise Wrong(Mistake.NEGATIVE, Expected.SIZE, token)
+            expected = Expected.DURATION if self._meant_as_lease(word) else Expected.SIZE
+            raise Wrong(Mistake.NEGATIVE, expected, token)
         if shape := _SHAPE.fullmatch(word):
             self._set_shape(token, shape[1], shape[2])
         elif of_model := _OF_MODEL.fullmatch(word):
@@ -167,6 +168,9 @@ class _Reader:
         third = self.cursor.peek(1)
         if follows in self.lexicon.times:
             self._read_span_of_two(token, follows)
+        elif self._must_be_lease(follows):
+            near = (f"{token.word}h",) if self.lease is None else ()
+            raise Wrong(Mistake.NO_UNIT, Expected.DURATION, token, near=near)
         elif _DECIMAL.fullmatch(token.word):
             raise Wrong(Mistake.NOT_WHOLE, Expected.SIZE, token)
         elif follows in self.lexicon.nodes:
@@ -179,16 +183,24 @@ class _Reader:
             self.cursor.take()
             self.cursor.take()
             self._set_shape(token, token.word, third.word)
-        elif self._must_be_lease(follows):
-            near = (f"{token.word}h",) if self.lease is None else ()
-            raise Wrong(Mistake.NO_UNIT, Expected.DURATION, token, near=near)
         else:
             self._set_size(token, gpus=self._whole(token, token.word))
 
     def _must_be_lease(self, follows: str) -> bool:
         """A bare number after the size, not followed by what would make it a second size."""
-        looks_like_size = follows in self.lexicon.gpus or _MODEL.fullmatch(follows) is not None
+        lexicon = self.lexicon
+        counted = follows in lexicon.gpus | lexicon.nodes | lexicon.pods | {"x"}
+        looks_like_size = counted or _MODEL.fullmatch(follows) is not None
         return self.size_token is not None and not looks_like_size
+
+    def _meant_as_lease(self, signed: str) -> bool:
+        """Whether a negative number has a unit of time, or stands where only a time can."""
+        after = self.cursor.peek()
+        follows = "" if after is None or after.quoted else after.word
+        span = _SPAN.match(signed.lstrip("-"))
+        if span is not None:
+            return span[2] in self.lexicon.times
+        return follows in self.lexicon.times or self._must_be_lease(follows)
 
     def _read_pods(self, token: Token) -> None:
         pods = self._whole(token, token.word)
@@ -224,6 +236,8 @@ class _Reader:
             raise Wrong(Mistake.TWICE, Expected.NOTHING, token, first=self.lease_token.text)
         if seconds <= 0:
             raise Wrong(Mistake.ZERO, Expected.DURATION, token)
+        if seconds < SHORTEST_LEASE:
+            raise Wrong(Mistake.TOO_SHORT, Expected.DURATION, token)
         if seconds > LONGEST_LEASE:
             raise Wrong(Mistake.TOO_BIG, Expected.DURATION, token)
         self.lease, self.lease_token = seconds, token

@@ -8,6 +8,7 @@ import { renderHome } from "./home.js";
 import { MessageList } from "./messages.js";
 import { renderSidebar } from "./sidebar.js";
 import { Thread } from "./thread.js";
+import { setWorld, worldClock } from "./time.js";
 import { welcome } from "./welcome.js";
 
 const $ = (id) => document.getElementById(id);
@@ -34,6 +35,7 @@ let linkUp = false;
 const modals = new Modals(space);
 const thread = new Thread($("thread"), space, { press });
 const composer = new Composer(space, { label: "Message", send: (text) => say(text) });
+composer.box.disabled = true; // until it is known who speaks, and where
 const header = h("header", { class: "head" });
 const banner = h("div", { class: "banner", role: "status", testid: "banner", hidden: true });
 const stage = h("div", { class: "stage" });
@@ -58,6 +60,7 @@ function become(person) {
 const handlers = {
   boot(event) {
     space.boot = event;
+    setWorld(event.clock);
     space.version += 1;
     space.home = event.home;
     space.rooms = new Map(event.rooms.map((room) => [room.id, room]));
@@ -142,7 +145,8 @@ async function go(place) {
   }
   const room = space.rooms.get(place.room);
   composer.label(room.is_im ? `Message ${space.boot.app.name}` : `Message #${room.name}`);
-  tries.replaceChildren(welcome(space, (command) => { composer.put(command); composer.submit(); }) || "");
+  const front = place.room === [...space.rooms.keys()][0]; // newcomers arrive in the first room
+  tries.replaceChildren((front && welcome(space, (command) => { composer.put(command); composer.submit(); })) || "");
   newAfter = room.unread ? room.read : null;
   list = new MessageList(space, { press, openThread: (message) => thread.open(place.room, message) });
   list.introduce(room.is_im ? space.boot.app.name : `#${room.name}`, room.is_im ? space.boot.app.about : room.topic);
@@ -230,7 +234,7 @@ function renderHeader() {
       tab("Home", Boolean(space.place.home), { home: true }, "tab-home"),
       tab("Messages", !space.place.home, { room: direct.id }, "tab-messages")),
     h("div", { class: "clock", testid: "clock", hidden: !space.boot.clock, title: "Time on the cluster" },
-      icon("clock"), h("span", { class: "clock-text" }, space.boot.clock || "")),
+      icon("clock"), h("span", { class: "clock-text" }, space.boot.clock ? worldClock() : "")),
   ]));
 }
 
@@ -245,9 +249,9 @@ async function tick() {
   if (!space.boot?.clock || document.visibilityState !== "visible") return;
   try {
     const { clock } = await get("/page/clock");
-    if (clock) space.boot.clock = clock;
+    setWorld(clock);
     const node = header.querySelector(".clock-text");
-    if (node && clock) node.textContent = clock;
+    if (node && clock) node.textContent = worldClock();
   } catch {
     // The link is down; the banner says so.
   }

@@ -149,7 +149,7 @@ export class MessageList {
     return h("button", { type: "button", class: "replies", testid: "thread-open",
       onclick: () => this.actions.openThread(message) },
       ...faces, h("span", { class: "replies-count" }, count),
-      h("span", { class: "muted" }, `Last reply ${ago(stampDate(message.latest_reply))}`));
+      h("span", { class: "muted" }, `Last reply ${ago(stampDate(message.latest_reply), new Date())}`));
   }
 
   tools(message) {

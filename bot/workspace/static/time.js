@@ -1,4 +1,22 @@
 // Times of messages and Slack's date tokens, in the zone and language of this browser.
+// Messages are stamped by our time. Date tokens are the bot's, and its world may have another
+// time and pace: what is "today" or "in 2 hours" there goes by the world's clock.
+
+let world = null;
+
+// `clock` is {now, speed} as the server sends it, or null where the bot lives in our time.
+export function setWorld(clock) {
+  world = clock && { ...clock, at: performance.now() };
+}
+
+export function worldNow() {
+  if (!world) return new Date();
+  return new Date((world.now + ((performance.now() - world.at) / 1000) * world.speed) * 1000);
+}
+
+export function worldClock() {
+  return `${WORLD.format(worldNow())}, ${world.speed.toLocaleString()}× speed`;
+}
 
 export function stampDate(ts) {
   return new Date(Number(ts) * 1000);
@@ -10,28 +28,29 @@ const SECONDS = style({ hour: "numeric", minute: "2-digit", second: "2-digit" })
 const NUMERIC = style({ year: "numeric", month: "2-digit", day: "2-digit" });
 const SHORT = style({ year: "numeric", month: "short", day: "numeric" });
 const LONG = style({ year: "numeric", month: "long", day: "numeric", weekday: "long" });
+const WORLD = style({ weekday: "short", day: "numeric", month: "short", hour: "numeric", minute: "2-digit" });
 const FULL = style({ year: "numeric", month: "long", day: "numeric" });
 
 export const clock = (date) => TIME.format(date);
 export const exact = (date) => `${LONG.format(date)}, ${SECONDS.format(date)}`;
 
-function dayDistance(date) {
+function dayDistance(date, now) {
   const start = (day) => new Date(day.getFullYear(), day.getMonth(), day.getDate());
-  return Math.round((start(date) - start(new Date())) / 86400000);
+  return Math.round((start(date) - start(now)) / 86400000);
 }
 
-function pretty(date, formatter) {
+function pretty(date, formatter, now = worldNow()) {
   const words = new Map([[0, "today"], [-1, "yesterday"], [1, "tomorrow"]]);
-  return words.get(dayDistance(date)) || formatter.format(date);
+  return words.get(dayDistance(date, now)) || formatter.format(date);
 }
 
 export function dayLabel(date) {
-  const label = pretty(date, style({ weekday: "long", month: "long", day: "numeric" }));
+  const label = pretty(date, style({ weekday: "long", month: "long", day: "numeric" }), new Date());
   return label[0].toUpperCase() + label.slice(1);
 }
 
-export function ago(date) {
-  const seconds = (date - Date.now()) / 1000;
+export function ago(date, now = worldNow()) {
+  const seconds = (date - now) / 1000;
   const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
   for (const [unit, size] of [["day", 86400], ["hour", 3600], ["minute", 60]]) {
     if (Math.abs(seconds) >= size) return relative.format(Math.round(seconds / size), unit);
@@ -49,7 +68,7 @@ const TOKENS = {
   date_long_pretty: (date) => pretty(date, LONG),
   time: (date) => TIME.format(date),
   time_secs: (date) => SECONDS.format(date),
-  ago,
+  ago: (date) => ago(date),
 };
 
 export function dateToken(seconds, pattern) {

@@ -1,34 +1,38 @@
-// What a newcomer can try, one click each.
+// What a newcomer can try, one click each. Once a person has tried something, it is one line.
 
 import { get } from "./api.js";
 import { h, icon } from "./dom.js";
 
-const KEY = "gpubot.welcome.closed";
+const NUMBERS = ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"];
 
 export function welcome(space, run) {
   const { suggestions } = space.boot;
   if (!suggestions.length) return null;
+  const key = `gpubot.welcome.folded.${space.me}`;
+  const first = space.names.user(space.me).real_name.split(" ")[0];
+  const count = suggestions.length;
+  const things = `${NUMBERS[count] || count} ${count === 1 ? "thing" : "things"} to try`;
+  const box = h("section", { class: "welcome", testid: "welcome", "aria-label": "Things to try" });
   const cards = h("div", { class: "tries" }, ...suggestions.map((suggestion, n) => h("button", {
     type: "button", class: "try", testid: `suggestion-${n}`,
     onclick: async () => {
-      box.classList.add("tried");
+      show(true);
       run(await filled(space, suggestion));
     },
   }, h("span", { class: "try-label" }, suggestion.label),
   h("span", { class: "try-about" }, suggestion.about),
   h("code", {}, suggestion.command.replace("{last}", "…")))));
-  const box = h("section", { class: "welcome", testid: "welcome", "aria-label": "Things to try" });
-  const show = (closed) => {
-    localStorage.setItem(KEY, closed ? "1" : "");
-    box.classList.toggle("closed", closed);
-    box.replaceChildren(...(closed
-      ? [h("button", { type: "button", class: "try-open", testid: "welcome-open", onclick: () => show(false) }, icon("spark"), "Things to try")]
-      : [h("div", { class: "welcome-head" }, icon("spark"),
-        h("span", {}, h("strong", {}, `New here, ${space.names.user(space.me).real_name.split(" ")[0]}?`), " Try one of these", h("span", { class: "welcome-more" }, ", or ask in your own words with ", h("code", {}, "/gpu help")), "."),
-        h("button", { type: "button", class: "icon-button", "aria-label": "Hide", title: "Hide", testid: "welcome-close", onclick: () => show(true) }, icon("close"))),
-      cards]));
+  const open = h("button", { type: "button", class: "try-open", testid: "welcome-open", "aria-expanded": "false",
+    onclick: () => show(false) }, icon("spark"), `${things} ▸`);
+  const head = h("div", { class: "welcome-head" }, icon("spark"),
+    h("span", {}, h("strong", {}, `New here, ${first}?`), " Try one of these", h("span", { class: "welcome-more" }, ", or ask in your own words with ", h("code", {}, "/gpu help")), "."),
+    h("button", { type: "button", class: "icon-button", "aria-label": "Fold", title: "Fold", testid: "welcome-close", onclick: () => show(true) }, icon("close")));
+  const show = (folded) => {
+    localStorage.setItem(key, folded ? "1" : "");
+    box.classList.toggle("closed", folded);
+    box.replaceChildren(...(folded ? [open] : [head, cards]));
   };
-  show(localStorage.getItem(KEY) === "1");
+  show(localStorage.getItem(key) === "1");
   return box;
 }
 

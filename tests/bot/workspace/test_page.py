@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from slack_sdk import WebClient
 
 from bot.workspace.faults import FaultKind
-from bot.workspace.options import Shortcut, Suggestion
+from bot.workspace.options import Shortcut, Suggestion, WorldTime
 from bot.workspace.server import WorkspaceServer
 from bot.workspace.visitor import Visitor
 from tests.bot.workspace.rehearsal import rehearsal
@@ -21,6 +21,8 @@ from tests.fixtures_workspace import GENERAL, ONCALL, OpenWorkspace, client_of, 
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
+WORLD = 1_772_755_200.0  # 2026-03-06 00:00 UTC, where the bot lives
+LAST = {"U0ADA": "R-1001"}
 SUGGESTIONS = (
     Suggestion(label="A small request", about="One GPU for two hours", command="/gpu 1 h100 2h"),
     Suggestion(label="A gang", about="All start together", command="/gpu 4x8 h100 for 8h"),
@@ -41,7 +43,8 @@ def server(open_workspace: OpenWorkspace) -> WorkspaceServer:
     """A workspace with things to try and a clock."""
     return open_workspace(
         suggestions=SUGGESTIONS,
-        clock=lambda: "cluster time Mon 14:05 · 60×",
+        clock=lambda: WorldTime(WORLD, 60.0),
+        last_request=LAST.get,
         shortcuts=(Shortcut(callback_id="ask", label="Request GPUs"),),
     )
 
@@ -75,7 +78,6 @@ def test_a_command_gives_a_card_a_thread_and_a_private_answer(
 ) -> None:
     page = look_at(server.base_url)
     expect(page.get_by_test_id("me")).to_have_text("Ada Moreau")
-    expect(page.get_by_test_id("clock")).to_contain_text("cluster time Mon 14:05 · 60×")
     send(page, "/gpu 16 h100 8h <b>bold</b>")
     card = message(page, "Waiting · R-1001")
     expect(card).to_contain_text("16 h100 8h <b>bold</b>")
@@ -145,19 +147,39 @@ def test_a_modal_keeps_what_was_typed_and_shows_errors(
 
 @pytest.mark.usefixtures("submitted")
 def test_five_things_to_try_one_click_each(server: WorkspaceServer, look_at: LookAt) -> None:
-    page = look_at(server.base_url)
+    page = look_at(f"{server.base_url}/?person=U0BEN")
     page.get_by_test_id("suggestion-4").click()
     expect(message(page, "me waits for its team's quota")).to_be_visible()
+    page.goto(f"{server.base_url}/?person=U0ADA")
     for n, said in enumerate(("1 h100 2h", "4x8 h100 for 8h", "night-sweep", "name hero")):
         page.get_by_test_id(f"suggestion-{n}").click()
         expect(message(page, "Waiting · R-1001").filter(has_text=said)).to_be_visible()
+        page.get_by_test_id("welcome-open").click()
     page.get_by_test_id("suggestion-4").click()
     expect(message(page, "R-1001 waits for its team's quota")).to_be_visible()
-    page.get_by_test_id("welcome-close").click()
+
+
+@pytest.mark.usefixtures("submitted")
+def test_the_welcome_folds_for_good_and_stays_in_the_first_room(
+    server: WorkspaceServer, look_at: LookAt
+) -> None:
+    page = look_at(f"{server.base_url}/?person=U0ADA")
+    full = page.get_by_test_id("welcome").bounding_box()
+    page.get_by_test_id("suggestion-0").click()
     page.reload()
+    expect(page.get_by_test_id("welcome-open")).to_have_text("Five things to try ▸")
     expect(page.get_by_test_id("suggestion-0")).to_have_count(0)
+    folded = page.get_by_test_id("welcome").bounding_box()
+    assert full is not None
+    assert folded is not None
+    assert folded["height"] < 32 < full["height"]
     page.get_by_test_id("welcome-open").click()
     expect(page.get_by_test_id("suggestion-0")).to_be_visible()
+    page.get_by_test_id("channel-gpu-oncall").click()
+    expect(page.get_by_test_id("title")).to_have_text("#gpu-oncall")
+    expect(page.get_by_test_id("welcome")).to_have_count(0)
+    page.goto(f"{server.base_url}/?person=U0BEN#{GENERAL}")
+    expect(page.get_by_test_id("suggestion-0")).to_be_visible()  # new to this person
 
 
 @pytest.mark.usefixtures("submitted")
@@ -241,6 +263,26 @@ def test_text_is_rendered_and_never_run(
     expect(shown.get_by_role("link", name="bad")).to_have_count(0)
     expect(shown.locator("img")).to_have_count(0)
     expect(shown.locator("time")).to_have_text(re.compile(r"11/14/2023 .*:13|11/15/2023 .*:13"))
+
+
+def test_the_bots_dates_are_read_in_its_own_world(
+    server: WorkspaceServer, look_at: LookAt, bot: WebClient
+) -> None:
+    page = look_at(server.base_url, timezone_id="UTC")
+    seconds = int(WORLD)
+    bot.chat_postMessage(
+        channel=GENERAL,
+        text=f"<!date^{seconds + 7200}^{{date_short_pretty}} {{time}}, {{ago}}|then> and "
+        f"<!date^{seconds - 3600}^{{date_pretty}}|then> and "
+        f"<!date^{seconds + 100000}^{{date_long_pretty}}|then>",
+    )
+    expect(page.get_by_test_id("message-text")).to_have_text(
+        re.compile(r"^today 2:00\sAM, in 2 hours and yesterday and tomorrow$")
+    )
+    expect(page.get_by_test_id("clock")).to_have_text(
+        re.compile(r"^Fri, Mar 6, 12:0\d\sAM, 60× speed$")
+    )
+    expect(page.locator(".day").last).to_have_text("Today")  # messages are stamped by our time
 
 
 def test_the_keyboard_is_enough(server: WorkspaceServer, look_at: LookAt) -> None:

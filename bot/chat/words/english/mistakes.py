@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from bot.asks import SHORTEST_LEASE
 from bot.chat.grammar import Expected, GrammarError, Mistake, spell
 from bot.chat.markup import Markup, escape, escape_line, join, say
 from bot.chat.words.english.units import Figures, Units
@@ -21,6 +22,7 @@ _MISTAKES: dict[Mistake, str] = {
     Mistake.NEGATIVE: "`{token}` is negative.",
     Mistake.NOT_WHOLE: "`{token}` is not a whole number.",
     Mistake.TOO_BIG: "`{token}` is far beyond anything here.",
+    Mistake.TOO_SHORT: "`{token}` is less than a minute.",
     Mistake.TOO_LONG: "That is longer than I read.",
     Mistake.NAME_TOO_LONG: "That is too long for a name.",
     Mistake.TWO_SIZES: "`{token}` is a second size; you already said `{first}`.",
@@ -35,7 +37,7 @@ _MISTAKES: dict[Mistake, str] = {
 _EXPECTED: dict[Expected, str] = {
     Expected.VERB: "Say what you want first: a size, or one of the commands in `help`.",
     Expected.SIZE: "How many GPUs? For example `16`, `4x8` or `2 nodes`.",
-    Expected.DURATION: "How long? For example `8h`, `90m` or `2d`, up to a year.",
+    Expected.DURATION: "How long? For example `8h`, `90m` or `2d`; a minute to a year.",
     Expected.OPTION: (
         "I read a size, a GPU model, a time, `preemptible`, `priority …`, `spend …`, `team …`, "
         "`same rack`, `prefer rack`, `spread` and `name …`."
@@ -99,6 +101,7 @@ class Mistakes(Units):
             RefusalCode.NOT_DIVISIBLE: self._not_divisible,
             RefusalCode.NEVER_FITS: self._never_fits,
             RefusalCode.LEASE_TOO_LONG: self._lease_too_long,
+            RefusalCode.LEASE_TOO_SHORT: self._lease_too_short,
             RefusalCode.PRIORITY_NOT_ALLOWED: self._priority,
             RefusalCode.NO_SUCH_REQUEST: self._no_such_request,
             RefusalCode.NOT_YOURS: self._not_yours,
@@ -229,6 +232,11 @@ class Mistakes(Units):
             most=self.span(most),
             where=where,
         )
+
+    def _lease_too_short(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        least = self.span(figures.number("least") or SHORTEST_LEASE)
+        return say("A lease has at least {least}. For example `8h` or `90m`.", least=least)
 
     def _priority(self, refused: Refused, figures: Figures) -> Markup:
         asked = figures.text("priority", "asked") or "of that kind"
