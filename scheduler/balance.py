@@ -81,13 +81,14 @@ def _look_at(counts: Counts, siblings: Indices) -> _Option | None:
     if not threshold:
         return None
     kept = part_slices >= threshold
-    parts, part_slices = parts[kept], part_slices[kept]
     if deeper:
+        starts = domains.starts[demand.level][siblings]
+        slices = np.add.reduceat(np.where(kept, part_slices, 0), starts - starts[0])
+        parts, part_slices = parts[kept], part_slices[kept]
         holders = np.searchsorted(domains.starts[demand.level], parts, side="right") - 1
-        slices = np.array([part_slices[holders == one].sum() for one in siblings], dtype=np.int64)
     else:
-        holders, slices = parts, part_slices
-        siblings = parts
+        siblings = parts = holders = parts[kept]
+        slices = part_slices = part_slices[kept]
     if not _fewest(slices, demand.needed)[0]:
         return None
     return _Option(threshold, siblings, slices, parts, part_slices, holders)
@@ -95,6 +96,9 @@ def _look_at(counts: Counts, siblings: Indices) -> _Option | None:
 
 def _fewest(slices: Ints, needed: int) -> tuple[int, int]:
     """How many domains suffice, most slices first, and what the last holds; 0 if none do."""
+    most = int(slices.max()) if len(slices) else 0
+    if most >= needed:
+        return 1, most
     ordered = np.sort(slices)[::-1]
     filled = np.cumsum(ordered)
     if not len(filled) or filled[-1] < needed:
@@ -109,7 +113,9 @@ def _share_equally(counts: Counts, option: _Option) -> Balanced | None:
     deeper = demand.level < demand.slice_level
     if deeper:
         chosen = option.siblings[_smallest_set(option.slices, demand.needed)]
-        inside = np.isin(option.holders, chosen)
+        inside = np.zeros(counts.domains.size(demand.level), dtype=np.bool_)
+        inside[chosen] = True
+        inside = inside[option.holders]
         parts, slices = parts[inside], slices[inside]
     picked = _smallest_set(slices, demand.needed)
     if not len(picked) or demand.needed < len(picked) * option.threshold:
@@ -129,18 +135,26 @@ def _smallest_set(slices: Ints, needed: int) -> Indices:
     """As few domains as suffice, with the smallest total that does; none if nothing does.
 
     A table of which totals can be had with how many domains, filled domain by domain; each
-    cell remembers the domain that first reached it.
+    cell remembers the domain that first reached it. Of equal domains no more than could be
+    taken are looked at.
     """
     number, _ = _fewest(slices, needed)
+    if number <= 1:
+        enough = np.where(slices >= needed, slices, np.iinfo(np.int64).max)
+        return np.array([enough.argmin()] if number else [], dtype=np.intp)
     most = int(np.sort(slices)[::-1][:number].sum())
     reached = np.full((number + 1, most + 1), -1, dtype=np.int64)
     reached[0, 0] = len(slices)
+    seen: dict[int, int] = {}
     for domain, amount in enumerate(slices.tolist()):
+        seen[amount] = seen.get(amount, 0) + 1
+        if seen[amount] > number:
+            continue
         before = reached[:-1, : most + 1 - amount] >= 0
         target = reached[1:, amount:]
         target[before & (target < 0)] = domain
     totals = np.flatnonzero(reached[number, needed:] >= 0)
-    if not number or not len(totals):
+    if not len(totals):
         return np.zeros(0, dtype=np.intp)
     total, picked = needed + int(totals[0]), []
     for left in range(number, 0, -1):

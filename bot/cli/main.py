@@ -146,3 +146,13 @@ def bench_large(
     from bot.cli.suite import run_suite  # noqa: PLC0415 - see the module
 
     run_suite("kueue-large", as_json=as_json)
+
+
+@bench_app.command("kueue-tas")
+def bench_tas(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Run the topology load of the same suite: 15,000 gangs on 640 nodes, in real time."""
+    from bot.cli.suite import run_suite  # noqa: PLC0415 - see the module
+
+    run_suite("kueue-tas", as_json=as_json)

@@ -1,4 +1,4 @@
-"""`gpubot bench kueue-baseline` and `kueue-large`: Kueue's own load, in real time."""
+"""`gpubot bench kueue-baseline`, `kueue-large` and `kueue-tas`: Kueue's own load, in real time."""
 
 from __future__ import annotations
 

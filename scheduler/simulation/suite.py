@@ -13,16 +13,32 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
 from scheduler.engine import Engine
-from scheduler.events import Evicted, Finished, Submitted
-from scheduler.layout import Cohort, Flavor, Layout, Limits, Queue, Reclaim, ResourceGroup, Within
+from scheduler.events import Evicted, Finished, NodeObserved, Submitted
+from scheduler.layout import (
+    HOSTNAME,
+    Cohort,
+    Flavor,
+    Layout,
+    Limits,
+    Options,
+    Queue,
+    Reclaim,
+    ResourceGroup,
+    Within,
+)
 from scheduler.model import (
     CohortName,
     FlavorName,
+    Node,
+    NodeName,
     PodSet,
     QueueName,
     ResourceName,
     Seconds,
+    Slice,
     TeamName,
+    TopologyMode,
+    TopologyRequest,
     Workload,
     WorkloadId,
 )
@@ -33,7 +49,10 @@ FLAVOR = FlavorName("default")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """Workloads of one size in each queue: `count` of them, one each `every` seconds."""
+    """Workloads of one size in each queue: `count` of them, one each `every` seconds.
+
+    Each takes `units` in all, in `pods` equal pods.
+    """
 
     name: str
     count: int
@@ -41,11 +60,25 @@ class Kind:
     runs: Seconds
     priority: int
     every: Seconds
+    pods: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Racks:
+    """Nodes on which a load is placed: racks of equal nodes with `units` each."""
+
+    racks: int
+    nodes: int
+    units: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """A load. Every queue has the same quota and receives the same workloads."""
+    """A load. Every queue has the same quota and receives the same workloads.
+
+    On `nodes`, a third of each kind needs one rack, a third prefers one, and a third is
+    balanced over slices of 1, 2 and 4 pods by kind.
+    """
 
     name: str
     cohorts: int
@@ -53,6 +86,7 @@ class Suite:
     kinds: tuple[Kind, ...]
     nominal: int = 20
     borrowing: int = 100
+    nodes: Racks | None = None
 
     @property
     def limit(self) -> Seconds:
@@ -81,14 +115,32 @@ LARGE = Suite(
         Kind(name="large", count=4, units=20, runs=0.7, priority=200, every=0.7),
     ),
 )
-SUITES = {suite.name: suite for suite in (BASELINE, LARGE)}
+TAS = Suite(
+    name="kueue-tas",
+    cohorts=5,
+    queues=6,
+    kinds=(
+        Kind(name="small", count=350, units=1, runs=0.2, priority=50, every=0.1, pods=2),
+        Kind(name="medium", count=100, units=5, runs=0.5, priority=100, every=0.5, pods=4),
+        Kind(name="large", count=50, units=20, runs=1.0, priority=200, every=1.2, pods=8),
+    ),
+    nodes=Racks(racks=10, nodes=64, units=96),
+)
+SUITES = {suite.name: suite for suite in (BASELINE, LARGE, TAS)}
+
+RACK = "rack"
+SCALE = 1_000
+"""Thousandths of a unit, in which pods and nodes are counted."""
+_SLICES = {"small": 1, "medium": 2, "large": 4}
 
 
 def layout_of(suite: Suite) -> Layout:
     """The suite's cohorts and queues."""
-    limits = Limits(nominal=suite.nominal, borrowing=suite.borrowing)
+    limits = Limits(nominal=suite.nominal * SCALE, borrowing=suite.borrowing * SCALE)
+    levels = () if suite.nodes is None else (RACK, HOSTNAME)
     return Layout(
-        flavors=(Flavor(name=FLAVOR),),
+        flavors=(Flavor(name=FLAVOR, levels=levels),),
+        options=Options(balanced=suite.nodes is not None),
         cohorts=tuple(Cohort(name=CohortName(f"c{c}")) for c in range(suite.cohorts)),
         queues=tuple(
             Queue(
@@ -102,6 +154,22 @@ def layout_of(suite: Suite) -> Layout:
             for c in range(suite.cohorts)
             for q in range(suite.queues)
         ),
+    )
+
+
+def nodes_of(suite: Suite) -> tuple[Node, ...]:
+    """The suite's nodes, none where it is about quota alone."""
+    racks = suite.nodes
+    if racks is None:
+        return ()
+    return tuple(
+        Node(
+            name=NodeName(f"r{rack}-n{number:02d}"),
+            labels={RACK: f"r{rack}", HOSTNAME: f"r{rack}-n{number:02d}"},
+            capacity={UNITS: racks.units * SCALE},
+        )
+        for rack in range(racks.racks)
+        for number in range(racks.nodes)
     )
 
 
@@ -134,6 +202,8 @@ class Play:
         self.suite = suite
         self.measures = Measures(waits={kind.name: [] for kind in suite.kinds})
         self._engine = Engine(layout_of(suite))
+        for node in nodes_of(suite):
+            self._engine.apply(NodeObserved(node=node))
         self._timer = timer
         self._runs: dict[WorkloadId, int] = {}
         self._known: dict[WorkloadId, Due] = {}
@@ -183,7 +253,7 @@ class Play:
     def _happen(self, due: Due, now: Seconds) -> None:
         if due.run == 0:
             self._known[due.id] = due
-            self._engine.apply(Submitted(workload=_workload(due)))
+            self._engine.apply(Submitted(workload=_workload(self.suite, due)))
         elif self._runs.get(due.id) == due.run:
             self._stop(due.id)
             self._engine.apply(Finished(workload=due.id, at=now))
@@ -204,14 +274,28 @@ class Play:
         self._held -= self._known[workload].kind.units
 
 
-def _workload(due: Due) -> Workload:
+def _workload(suite: Suite, due: Due) -> Workload:
+    kind = due.kind
+    pods = PodSet(
+        count=kind.pods,
+        requests={UNITS: kind.units * SCALE // kind.pods},
+        topology=None if suite.nodes is None else _wish(due),
+    )
     return Workload(
         id=due.id,
         team=TeamName("suite"),
         owner="suite",
         queue=due.queue,
-        priority=due.kind.priority,
+        priority=kind.priority,
         created=due.at,
-        pod_sets=(PodSet(count=1, requests={UNITS: due.kind.units}),),
+        pod_sets=(pods,),
         preemptible=True,
     )
+
+
+def _wish(due: Due) -> TopologyRequest:
+    """One rack needed, preferred, or balanced in slices, in turn."""
+    turn = int(due.id.rsplit("-", 1)[1]) % 3
+    mode = TopologyMode.PREFERRED if turn else TopologyMode.REQUIRED
+    slices = (Slice(level=HOSTNAME, size=_SLICES[due.kind.name]),) if turn == 2 else ()
+    return TopologyRequest(mode=mode, level=RACK, slices=slices)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler.simulation.suite import BASELINE, LARGE, Kind, Play, Suite
+from scheduler.simulation.suite import BASELINE, LARGE, TAS, Kind, Play, Suite
 
 
 def play(suite: Suite) -> Play:
@@ -37,6 +37,14 @@ def test_with_no_latency_the_baseline_takes_its_known_time() -> None:
 
 def test_with_no_latency_the_large_load_takes_its_known_time() -> None:
     assert play(smaller(LARGE, 1, 20)).measures.wall == pytest.approx(4.1, abs=0.1)
+
+
+def test_with_no_latency_the_topology_load_takes_its_known_time() -> None:
+    """Nodes are never short there, so the floor is that of the same work without them."""
+    assert TAS.limit == pytest.approx(66.0)
+    one = play(smaller(TAS, 1, 6))
+    assert one.measures.wall == pytest.approx(75.5, abs=1.0)
+    assert len(one.measures.waits["large"]) == 50 * 6
 
 
 def test_whoever_is_preempted_starts_again() -> None:
