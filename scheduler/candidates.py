@@ -198,20 +198,11 @@ def _right(attack: Attack, candidate: Running, variant: Variant) -> Variant | No
     """By which right the preemptor may stop the candidate, None if by none."""
     queue, mine, theirs = attack.policy, attack.workload, candidate.workload
     if variant is Variant.OWN_QUEUE:
-        if queue.within_from is not None and mine.priority < queue.within_from:
-            return None
-        if not theirs.preemptible and not (
-            queue.protected_from is not None and mine.priority >= queue.protected_from
-        ):
-            return None
-        lower = outranks(mine, theirs)
-        newer = theirs.priority == mine.priority and theirs.created > mine.created
-        if queue.within is Within.NEVER:
-            return None
-        allowed = lower or (queue.within is Within.LOWER_OR_NEWER and newer)
-        return variant if allowed else None
+        return variant if _may_stop_within(queue, mine, theirs) else None
     if not theirs.preemptible:
         return None
+    if queue.name in (theirs.queue, *theirs.overflow) and _may_stop_within(queue, theirs, mine):
+        return None  # requeued, it could overflow to this queue and stop the preemptor in turn
     if queue.reclaim is Reclaim.LOWER and not outranks(mine, theirs):
         return None
     if variant is Variant.HIERARCHY or queue.borrow_within is None:
@@ -219,6 +210,19 @@ def _right(attack: Attack, candidate: Running, variant: Variant) -> Variant | No
     limit = queue.borrow_within.max_priority
     above = not outranks(mine, theirs) or (limit is not None and theirs.priority > limit)
     return Variant.WITHOUT_BORROWING if above else Variant.WHILE_BORROWING
+
+
+def _may_stop_within(queue: Queue, mine: Workload, theirs: Workload) -> bool:
+    """Whether `mine` may stop `theirs` where both are in the same queue."""
+    if queue.within is Within.NEVER:
+        return False
+    if queue.within_from is not None and mine.priority < queue.within_from:
+        return False
+    guarded = queue.protected_from is None or mine.priority < queue.protected_from
+    if guarded and not theirs.preemptible:
+        return False
+    newer = theirs.priority == mine.priority and theirs.created > mine.created
+    return outranks(mine, theirs) or (newer and queue.within is Within.LOWER_OR_NEWER)
 
 
 def in_order(attack: Attack, sources: Sequence[Source], spent: Set[int]) -> Iterator[Target]:
