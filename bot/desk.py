@@ -17,6 +17,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter
 
 from bot.asks import Ask
+from bot.atlas import map_view
 from bot.clock import moment
 from bot.control.loop import Control
 from bot.glance import cluster_view, team_shares
@@ -30,7 +31,9 @@ from bot.views import (
     CardView,
     Choices,
     Done,
+    Grouping,
     HomeView,
+    MapView,
     MineView,
     NotReady,
     QueueView,
@@ -326,6 +329,12 @@ class Desk:
             return {i: workload.owner for i, workload in found.items() if workload is not None}
 
         return self._look(look)
+
+    def map(self, by: Grouping = Grouping.POOL) -> MapView:
+        """The cluster node by node; worked out after the engine was looked at."""
+        now = self._control.clock.now()
+        nodes, running = self._look(lambda engine: (engine.nodes(), engine.running()))
+        return map_view(nodes, running, self._terms, by, now)
 
     def mine(self, person_id: str) -> MineView:
         """Open requests, then the ones that ended last."""

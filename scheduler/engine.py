@@ -283,6 +283,10 @@ class Engine:
         """A node as it was last observed."""
         return self._state.nodes.known.get(name)
 
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes as they were last observed, by name."""
+        return tuple(node for _, node in sorted(self._state.nodes.known.items()))
+
     def holds(self, workload: WorkloadId) -> bool:
         """Whether it holds capacity, be it that it was told to stop."""
         return workload in self._state.running

@@ -251,7 +251,9 @@ class Chat:
         answer = conversation.answer(self.desk, self.voice, said, asker)
         if not self.once.first(f"answer:{key}"):
             return
-        if private or answer.private:
+        if answer.picture is not None:
+            self.replier.show(place, answer.picture, answer.message)
+        elif private or answer.private:
             self.replier.privately(place, answer.message, replace=replace)
         else:
             self.replier.openly(place, answer.message)

@@ -6,20 +6,26 @@ from dataclasses import dataclass
 
 from bot.chat import grammar
 from bot.chat.cards import lists, requests
-from bot.chat.message import Message
+from bot.chat.message import Lines, Message, build
+from bot.chat.picture import draw
 from bot.chat.ports import Desk
+from bot.chat.replies import Picture
 from bot.chat.voice import Voice
-from bot.views import Done, MineView, QueueView, Refused, StatusView, Submitted, WhyView
+from bot.views import Done, MapView, MineView, QueueView, Refused, StatusView, Submitted, WhyView
 
 DeskAnswer = Submitted | Done | Refused | StatusView | QueueView | WhyView | MineView
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A message, and whether it is for the asker alone wherever it was asked."""
+    """A message, and whether it is for the asker alone wherever it was asked.
+
+    A picture goes where it was asked for, with the message beside it.
+    """
 
     message: Message
     private: bool = False
+    picture: Picture | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +50,22 @@ def answer(
             return Answer(lists.general_help(voice), private=True)
         case grammar.Help(verb):
             return Answer(lists.verb_help(voice, verb or grammar.Verb.HELP), private=True)
+        case grammar.Map(by):
+            return _map(voice, desk.map(by))
         case _:
             found = ask(desk, said, asker)
             return Answer(render(voice, found), private=isinstance(found, Refused))
+
+
+def _map(voice: Voice, view: MapView) -> Answer:
+    words = voice.words
+    picture = Picture(
+        name=f"gpu-map-{view.by.value}.png",
+        title=words.map_file_title,
+        alt=words.map_alt(view),
+        content=draw(view, words),
+    )
+    return Answer(build([Lines(words.map_text(view))]), picture=picture)
 
 
 def ask(desk: Desk, command: grammar.Command, asker: Asker) -> DeskAnswer:

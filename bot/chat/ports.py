@@ -16,7 +16,9 @@ from bot.views import (
     CardView,
     Choices,
     Done,
+    Grouping,
     HomeView,
+    MapView,
     MineView,
     QueueView,
     Refused,
@@ -45,6 +47,8 @@ class Desk(Protocol):
     ) -> QueueView | Refused: ...
 
     def why(self, person_id: str, request_id: str) -> WhyView | Refused: ...
+
+    def map(self, by: Grouping = Grouping.POOL) -> MapView: ...
 
     def mine(self, person_id: str) -> MineView: ...
 

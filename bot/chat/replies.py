@@ -19,6 +19,7 @@ BAD_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_t
 _NOT_THERE = frozenset(
     {"not_in_channel", "channel_not_found", "user_not_in_channel", "is_archived"}
 )
+_NO_FILES = frozenset({"missing_scope", "not_allowed_token_type", "file_uploads_disabled"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +31,16 @@ class Place:
     thread_ts: str | None = None
     response_url: str | None = None
     direct: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A PNG to be shown; `alt` says what it shows to those who cannot see it."""
+
+    name: str
+    title: str
+    alt: str
+    content: bytes
 
 
 def place_of(body: Body) -> Place:
@@ -81,6 +92,44 @@ class Replier:
             self.privately(place, message)
         else:
             self._post(place.channel, message, place.thread_ts)
+
+    def show(self, place: Place, picture: Picture, message: Message) -> None:
+        """A picture where it was asked for, for all to see: Slack knows no private files.
+
+        Where the bot may not post, it goes to the asker; without the right to upload, the
+        message goes alone.
+        """
+        try:
+            try:
+                self._upload(place.channel, place.thread_ts, picture, message, place.user)
+            except SlackApiError as error:
+                if place.direct or code_of(error) not in _NOT_THERE:
+                    raise
+                self._upload(None, None, picture, message, place.user)
+        except SlackApiError as error:
+            if code_of(error) not in _NO_FILES:
+                raise
+            self.privately(place, message)
+
+    def _upload(
+        self,
+        channel: str | None,
+        thread_ts: str | None,
+        picture: Picture,
+        message: Message,
+        user: str,
+    ) -> None:
+        if channel is None:
+            channel = str(self._client.conversations_open(users=user)["channel"]["id"])
+        self._client.files_upload_v2(
+            channel=channel,
+            thread_ts=thread_ts,
+            filename=picture.name,
+            title=picture.title,
+            alt_txt=picture.alt,
+            content=picture.content,
+            initial_comment=message.text,
+        )
 
     def _respond(self, url: str, message: Message, *, replace: bool) -> None:
         body = {

@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from bot.asks import Ask
+from bot.views import Grouping
 
 
 class Verb(enum.StrEnum):
@@ -16,6 +17,7 @@ class Verb(enum.StrEnum):
     QUEUE = "queue"
     WHY = "why"
     MINE = "mine"
+    MAP = "map"
     CANCEL = "cancel"
     RELEASE = "release"
     HELP = "help"
@@ -53,6 +55,13 @@ class Why:
 @dataclass(frozen=True, slots=True)
 class Mine:
     """The asker's own requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A picture of the cluster, coloured by pool or by team."""
+
+    by: Grouping = Grouping.POOL
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +119,7 @@ class Expected(enum.StrEnum):
     TEAM = "team"
     NAME = "name"
     LEVEL = "level"
+    GROUPING = "grouping"
     REQUEST_ID = "request-id"
     PAGE = "page"
     TOPIC = "topic"
@@ -153,4 +163,4 @@ class Form:
     missing: GrammarError | None = None
 
 
-Command = Form | Request | Status | Queue | Why | Mine | Cancel | Release | Help
+Command = Form | Request | Status | Queue | Why | Mine | Map | Cancel | Release | Help

@@ -18,6 +18,7 @@ from bot.chat.grammar.commands import (
     Form,
     GrammarError,
     Help,
+    Map,
     Mine,
     Mistake,
     Queue,
@@ -136,6 +137,21 @@ def _mine(cursor: Cursor, here: str | None) -> Command:
     return Mine()
 
 
+def _map(cursor: Cursor, here: str | None) -> Command:
+    """`map`, `map team`, `map by team`."""
+    del here
+    token = cursor.take()
+    if token is not None and token.word == "by":
+        token = cursor.take() or token
+    if token is None:
+        return Map()
+    groupings = cursor.lexicon.groupings
+    if token.quoted or token.word not in groupings:
+        raise Wrong(Mistake.UNKNOWN_WORD, Expected.GROUPING, token, known=tuple(groupings))
+    _end(cursor)
+    return Map(groupings[token.word])
+
+
 def _help(cursor: Cursor, here: str | None) -> Command:
     del here
     token = cursor.take()
@@ -154,6 +170,7 @@ _READERS: dict[Verb, Callable[[Cursor, str | None], Command]] = {
     Verb.QUEUE: _queue,
     Verb.WHY: _why,
     Verb.MINE: _mine,
+    Verb.MAP: _map,
     Verb.CANCEL: _cancel,
     Verb.RELEASE: _release,
     Verb.HELP: _help,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from bot.asks import Nearness
 from bot.chat.grammar.commands import Expected, Verb
+from bot.views import Grouping
 from scheduler.model import Priority, Spend
 
 
@@ -35,6 +36,7 @@ class Lexicon:
     spends: Mapping[str, Spend]
     nearness: Mapping[str, Nearness]
     levels: frozenset[str]
+    groupings: Mapping[str, Grouping]
     times: Mapping[str, float]
     nodes: frozenset[str]
     pods: frozenset[str]
@@ -53,6 +55,7 @@ ENGLISH = Lexicon(
         "status": Verb.STATUS, "st": Verb.STATUS,
         "queue": Verb.QUEUE, "q": Verb.QUEUE,
         "why": Verb.WHY, "why?": Verb.WHY,
+        "map": Verb.MAP,
         "mine": Verb.MINE, "my": Verb.MINE, "me": Verb.MINE,
         "cancel": Verb.CANCEL,
         "release": Verb.RELEASE,
@@ -79,6 +82,10 @@ ENGLISH = Lexicon(
         "spread": Nearness.SPREAD, "anywhere": Nearness.SPREAD,
     },
     levels=frozenset({"rack", "block", "node"}),
+    groupings={
+        "pool": Grouping.POOL, "pools": Grouping.POOL,
+        "team": Grouping.TEAM, "teams": Grouping.TEAM,
+    },
     times={
         "m": _MINUTE, "min": _MINUTE, "mins": _MINUTE, "minute": _MINUTE, "minutes": _MINUTE,
         "h": _HOUR, "hr": _HOUR, "hrs": _HOUR, "hour": _HOUR, "hours": _HOUR,
@@ -107,6 +114,7 @@ def combine(*lexicons: Lexicon) -> Lexicon:
         spends={word: value for lex in last_first for word, value in lex.spends.items()},
         nearness={word: value for lex in last_first for word, value in lex.nearness.items()},
         levels=frozenset().union(*(lex.levels for lex in lexicons)),
+        groupings={word: value for lex in last_first for word, value in lex.groupings.items()},
         times={word: value for lex in last_first for word, value in lex.times.items()},
         nodes=frozenset().union(*(lex.nodes for lex in lexicons)),
         pods=frozenset().union(*(lex.pods for lex in lexicons)),
@@ -129,6 +137,7 @@ EXAMPLES: Mapping[Verb, tuple[str, ...]] = {
     Verb.QUEUE: ("queue", "queue h100", "queue nlp page 2"),
     Verb.WHY: ("why R-1042",),
     Verb.MINE: ("mine",),
+    Verb.MAP: ("map", "map team"),
     Verb.CANCEL: ("cancel R-1042",),
     Verb.RELEASE: ("release R-1042",),
     Verb.HELP: ("help", "help request"),
@@ -145,6 +154,7 @@ EXAMPLE_OF: Mapping[Expected, str] = {
     Expected.TEAM: "16 h100 8h team nlp",
     Expected.NAME: "16 h100 8h name llama-sft",
     Expected.LEVEL: "16 h100 8h same rack",
+    Expected.GROUPING: "map team",
     Expected.REQUEST_ID: "why R-1042",
     Expected.PAGE: "queue nlp page 2",
     Expected.TOPIC: "queue nlp",

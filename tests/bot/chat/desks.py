@@ -96,6 +96,9 @@ class MemoryDesk:
             return Refused(code=RefusalCode.NO_SUCH_REQUEST, args={"request": request_id})
         return views.WhyView(card=self.cards[request_id], story=())
 
+    def map(self, by: views.Grouping = views.Grouping.POOL) -> views.MapView:
+        return dataclasses.replace(saying.MAP, by=by)
+
     def mine(self, person_id: str) -> views.MineView:
         return dataclasses.replace(saying.HOME.mine, person=person_id)
 

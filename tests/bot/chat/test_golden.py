@@ -21,7 +21,7 @@ from bot.chat.actions import FormPlace
 from bot.chat.cards import alerts, lists, requests
 from bot.chat.cards.form import form
 from bot.chat.cards.home import home
-from bot.chat.message import Message
+from bot.chat.message import Lines, Message, build
 from scheduler.model import LimitKind, PreemptionRule, Verdict, WaitReason
 from storage.records import Audience
 from tests.bot.chat import saying
@@ -166,6 +166,13 @@ def _messages() -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
     yield "queue", lambda: [lists.queue(VOICE, each) for each in _queues()]
     yield "why", lambda: [requests.why(VOICE, each) for each in _whys()]
     yield "mine", lambda: [lists.mine(VOICE, saying.HOME.mine)]
+    yield (
+        "map",
+        lambda: [
+            build([Lines(VOICE.words.map_text(view))])
+            for view in (saying.MAP, dataclasses.replace(saying.MAP, by=views.Grouping.TEAM))
+        ],
+    )
     yield "help", lambda: [lists.general_help(VOICE)]
     yield "help-verbs", lambda: [lists.verb_help(VOICE, verb) for verb in grammar.Verb]
     yield "reasons", lambda: [requests.card(VOICE, _because(reason)) for reason in WaitReason]

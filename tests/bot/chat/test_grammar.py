@@ -132,6 +132,8 @@ def test_thread_supplies_the_request() -> None:
         ("h100 8h", Mistake.MISSING, Expected.SIZE, "", "16 h100 8h"),
         ("16 h100 team", Mistake.MISSING, Expected.TEAM, "", "16 h100 8h team nlp"),
         ("16 h100 team a team b", Mistake.TWICE, Expected.NOTHING, "team", "16 h100 8h"),
+        ("map colour", Mistake.UNKNOWN_WORD, Expected.GROUPING, "colour", "map team"),
+        ("map team rl", Mistake.LEFT_OVER, Expected.NOTHING, "rl", "map team"),
         ("16 h100 same", Mistake.MISSING, Expected.LEVEL, "", "16 h100 8h same rack"),
         ("16 h100 same 8h", Mistake.UNKNOWN_WORD, Expected.LEVEL, "8h", "16 h100 8h same rack"),
         ("16 h100 same rack spread", Mistake.TWICE, Expected.NOTHING, "spread", "16 h100 8h"),

@@ -1,11 +1,12 @@
-"""English, in five parts by what is being said."""
+"""English, in six parts by what is being said."""
 
 from bot.chat.words.english.alerts import Alerts
 from bot.chat.words.english.answers import Answers
 from bot.chat.words.english.forms import Forms
+from bot.chat.words.english.maps import Maps
 
 
-class English(Alerts, Answers, Forms):
+class English(Alerts, Answers, Forms, Maps):
     """The bot's English."""
 
     language = "en"

@@ -22,6 +22,7 @@ _HELP: dict[Verb, str] = {
     Verb.QUEUE: "who waits, in the order they will be tried, and why",
     Verb.WHY: "why a request waits, who is ahead, who holds what it needs",
     Verb.MINE: "all your requests, with buttons",
+    Verb.MAP: "a picture of the cluster: blocks, racks, nodes, and whose each GPU is",
     Verb.CANCEL: "end a request, waiting or running",
     Verb.RELEASE: "give the GPUs of a running request back",
     Verb.HELP: "this text, or more about one command",

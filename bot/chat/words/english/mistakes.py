@@ -47,6 +47,7 @@ _EXPECTED: dict[Expected, str] = {
     Expected.TEAM: "A team's name comes here.",
     Expected.NAME: "A name of up to 60 characters comes here.",
     Expected.LEVEL: "A level of the cluster comes here, such as `rack` or `block`.",
+    Expected.GROUPING: "A map is coloured by `pool` or by `team`.",
     Expected.REQUEST_ID: "A request's id comes here, such as `R-1042`.",
     Expected.PAGE: "A page number comes here, from 1 on.",
     Expected.TOPIC: "A request, a person, a team, a pool or a GPU model comes here.",

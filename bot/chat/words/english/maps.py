@@ -1,0 +1,87 @@
+"""The map of the cluster: its labels, and in words what it shows."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+from bot.chat.markup import Markup, date, join, plain, say
+from bot.chat.words.english.units import Units
+from bot.views import Grouping, MapView
+
+LONGEST_ALT = 1000  # Slack's limit of a file's alternative text
+_SHOWN_NODES = 5
+
+
+class Maps(Units):
+    """Labels are plain text: a picture knows no markup."""
+
+    map_file_title = "Map of the cluster"
+    map_free = "free"
+    map_outside = "held by pods that are not ours"
+    map_failed = "node failed (not ready)"
+    map_cordoned = "node cordoned (takes nothing new)"
+
+    def map_title(self, view: MapView) -> str:
+        """Heads the picture."""
+        return _bare(
+            say(
+                "Cluster by {by}: {used:,} of {gpus} in use, {free:,} free",
+                by=view.by.value,
+                used=view.used,
+                gpus=self.gpus(view.gpus),
+                free=view.free,
+            )
+        )
+
+    def map_owner(self, owner: str, gpus: int) -> str:
+        """`nlp: 320 GPUs`, in the legend."""
+        return f"{plain(owner, 40)}: {self.gpus(gpus)}"
+
+    def map_domain(self, kind: str, path: Sequence[tuple[str, str]]) -> str:
+        """`reserved-h100, block 1` above a block, `rack 3` above a rack."""
+        domain = _bare(self.domain(path))
+        return ", ".join(part for part in (plain(kind, 40), domain) if part)
+
+    def map_text(self, view: MapView) -> Markup:
+        """What stands under the picture, and instead of it where no picture can be sent."""
+        owners = [say("{owner} {gpus:,}", owner=owner, gpus=gpus) for owner, gpus in view.owners]
+        per = "Per pool" if view.by is Grouping.POOL else "Per team"
+        use = say(
+            "*The cluster* · {used:,} of {gpus} in use, {free:,} free; {whole} wholly free.",
+            used=view.used,
+            gpus=self.gpus(view.gpus),
+            free=view.free,
+            whole=self.count(view.whole, "node"),
+        )
+        held = say("{per}: {owners}.", per=per, owners=join(", ", owners)) if owners else Markup()
+        return join("\n", [use, held, self._trouble(view), say("As of {at}.", at=date(view.at))])
+
+    def map_alt(self, view: MapView) -> str:
+        """The picture in words, with its figures, for who cannot see it."""
+        domains = [self.count(n, level) for level, n in view.domains().items()]
+        nodes = self.count(len(view.nodes), "node")
+        owners = [f"{plain(owner, 40)} {gpus:,}" for owner, gpus in view.owners]
+        sentences = [
+            f"Map of the cluster by {view.by.value}: {nodes}"
+            + (f" in {self.several(domains)}" if domains else ""),
+            f"{view.used:,} of {self.gpus(view.gpus)} in use, {view.free:,} free",
+            f"{self.count(view.whole, 'node')} wholly free",
+            f"GPUs by {view.by.value}: {', '.join(owners)}" if owners else "",
+            _bare(self._trouble(view)).rstrip("."),
+        ]
+        return plain(". ".join(one for one in sentences if one) + ".", LONGEST_ALT)
+
+    def _trouble(self, view: MapView) -> Markup:
+        parts = []
+        for nodes, word in ((view.failed, "failed"), (view.cordoned, "cordoned")):
+            if nodes:
+                named = self.several([say("{n}", n=node.name) for node in nodes], _SHOWN_NODES)
+                count = self.count(len(nodes), "node")
+                parts.append(say("{count} {word} ({named})", count=count, word=word, named=named))
+        return say("{parts}.", parts=join("; ", parts)) if parts else Markup()
+
+
+def _bare(text: Markup) -> str:
+    """Without Slack's entities."""
+    return html.unescape(text)
