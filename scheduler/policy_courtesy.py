@@ -30,7 +30,7 @@ def courtesy_of(pool: PoolPart, queue: QueuePart) -> Courtesy:
     return Courtesy(
         min_runtime=least,
         min_runtime_own=least if own is None else own,
-        aging=_aging(aging) if isinstance(aging, AgingPart) else None,
+        aging=None if aging is None else _aging(aging),
         fair_users=bool(pool.fair_users if queue.fair_users is None else queue.fair_users),
     )
 

@@ -200,7 +200,7 @@ class CourtesyPart(Part):
 
     min_runtime: Span | None = None
     min_runtime_own_queue: Span | None = None
-    aging: AgingPart | Literal["off"] | None = None
+    aging: AgingPart | None = None
     fair_users: Annotated[bool, Field(strict=True)] | None = None
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.layout import FairStrategy, Order, Reclaim, Strategy, Within, build_nodes
+from scheduler.layout import Aging, FairStrategy, Order, Reclaim, Strategy, Within, build_nodes
 from scheduler.model import GPU, FlavorName, Priority, QueueName
 from scheduler.policy import PolicyError, compile_policy, load_policy, with_teams
 
@@ -256,3 +256,72 @@ def test_balanced_placement_is_off_unless_asked_for() -> None:
     assert not compile_policy(load_policy(SMALL, "policy.yaml")).options.balanced
     text = f"{SMALL}placement: {{balanced: true}}\n"
     assert compile_policy(load_policy(text, "policy.yaml")).options.balanced
+
+
+def test_courtesies_are_off_unless_asked_for() -> None:
+    layout = compile_policy(load_policy(SMALL, "policy.yaml"))
+    assert not layout.options.by_cost
+    assert layout.options.flips_at_most is None
+    assert layout.teams[0].budgets == {}
+    for queue in layout.queues:
+        assert (queue.min_runtime, queue.min_runtime_own) == (0.0, 0.0)
+        assert queue.aging is None
+        assert not queue.fair_users
+
+
+def test_a_queue_may_say_otherwise_than_its_pool() -> None:
+    pool = "    min_runtime: 30m\n    aging: {after: 12h, every: 1h, step: 10, most: 90}\n"
+    queue = "        min_runtime_own_queue: 5m\n        fair_users: true\n"
+    text = SMALL.replace("    grace: 0s\n", f"    grace: 0s\n{pool}", 1)
+    layout = compile_policy(load_policy(text, "policy.yaml"))
+    shared = layout.queue(QueueName("shared"))
+    assert (shared.min_runtime, shared.min_runtime_own) == (1800.0, 1800.0)
+    assert shared.aging == Aging(after=43200.0, every=3600.0, step=10, most=90)
+    assert layout.queue(QueueName("team-nlp")).min_runtime == 0.0
+    text = text.replace("        order: usage\n", f"        order: usage\n{queue}", 1)
+    own = compile_policy(load_policy(text, "policy.yaml")).queue(QueueName("shared"))
+    assert (own.min_runtime, own.min_runtime_own) == (1800.0, 300.0)
+    assert own.fair_users
+
+
+def test_a_teams_own_budget_goes_before_everybodys() -> None:
+    text = SMALL.replace("{gpus: 8}", "{gpus: 8, budgets: {critical: 4}}", 1)
+    text += "budgets: {critical: 16, high: 32}\npreemption: {by_cost: true, flips_at_most: 2}\n"
+    layout = compile_policy(load_policy(text, "policy.yaml"))
+    assert layout.teams[0].budgets == {Priority.CRITICAL: 4, Priority.HIGH: 32}
+    assert layout.options.by_cost
+    assert layout.options.flips_at_most == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        ("min_runtime: soon", "pools.shared.min_runtime"),
+        ("min_runtime: -1", "pools.shared.min_runtime"),
+        ("min_runtime_own_queue: 2d", "pools.shared.min_runtime_own_queue"),
+        ("aging: {after: 1h, every: 0s, step: 1, most: 2}", "pools.shared.aging"),
+        ("aging: {after: 1h, every: 1h, step: 5, most: 2}", "pools.shared.aging"),
+        ("aging: {after: 1h, every: 1h, step: 5}", "pools.shared.aging"),
+        ("fair_users: perhaps", "pools.shared.fair_users"),
+    ],
+)
+def test_a_courtesy_that_makes_no_sense_is_refused(line: str, field: str) -> None:
+    error = broken("    grace: 0s\n", f"    grace: 0s\n    {line}\n")
+    assert error.field.startswith(field)
+    assert error.line == 27
+    assert error.example
+
+
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        ("preemption: {flips_at_most: 0}", "preemption.flips_at_most"),
+        ("preemption: {by_cost: 1}", "preemption.by_cost"),
+        ("budgets: {critical: -1}", "budgets.critical"),
+        ("budgets: {urgent: 8}", "budgets.urgent"),
+    ],
+)
+def test_an_option_for_all_that_makes_no_sense_is_refused(line: str, field: str) -> None:
+    error = broken("routing:\n", f"{line}\nrouting:\n")
+    assert error.field.startswith(field)
+    assert error.example.partition(":")[0] in field
