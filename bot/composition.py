@@ -14,10 +14,11 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 
 from bot.background import Background
 from bot.chat.announcer import Announcer, Places
-from bot.chat.app import build_app, identify
+from bot.chat.app import build_app, identify, new_workers
 from bot.chat.memory import StoredOnce, StoredOutbox
 from bot.chat.people import People
 from bot.chat.socket import Socket, SocketError
+from bot.chat.spool import Spool
 from bot.chat.voice import Voice
 from bot.chat.webslack import SlackThreads, WebSlack, resolve_channel
 from bot.chat.words import words_for
@@ -70,9 +71,16 @@ class Bot:
     """A core joined to a Slack workspace, with the ticks that keep both going."""
 
     def __init__(
-        self, core: Core, settings: Settings, *, background: Background | None = None
+        self,
+        core: Core,
+        settings: Settings,
+        *,
+        background: Background | None = None,
+        spool: Spool | None = None,
     ) -> None:
         self._core = core
+        self._spool = spool
+        self._workers = new_workers()
         self._background = background
         self._clock = core.control.clock
         client = WebClient(
@@ -94,6 +102,7 @@ class Bot:
                 voice=voice,
                 once=once,
                 threads=SlackThreads(client),
+                workers=self._workers,
             )
             places = Places(
                 channel=_channel(client, settings.channel, "GPUBOT_CHANNEL"),
@@ -105,7 +114,8 @@ class Bot:
             ) from error
         except (SlackClientError, OSError) as error:
             raise CannotStart(f"Slack does not answer ({error}); run `gpubot doctor`") from error
-        self.socket = Socket(app, app_token=settings.app_token.get_secret_value(), client=client)
+        app_token = settings.app_token.get_secret_value()
+        self.socket = Socket(app, app_token=app_token, client=client, spool=spool)
         self.announcer = Announcer(
             outbox=StoredOutbox(core.store),
             slack=WebSlack(client),
@@ -125,6 +135,7 @@ class Bot:
                 work.outbox.free_claims()
         self._core.control.step()
         self.ticker.start()
+        self.socket.catch_up()
         try:
             self.socket.start()
         except SocketError as error:
@@ -139,9 +150,12 @@ class Bot:
         """
         self.ticker.stop()
         self.socket.stop()
+        self._workers.shutdown(cancel_futures=True)  # the spool keeps what is not begun
         self.announcer.stop(moment(self._core.control.wall.now()))
         self._beat()
         self._core.store.close()
+        if self._spool is not None:
+            self._spool.close()
 
     # ---- what happens by itself
 

@@ -95,19 +95,23 @@ class Desk:
         if isinstance(planned, Refused):
             planned = self._with_example(planned, ask, person, now)
         with self._store.write() as work:
-            if not work.inbox.first(key, self._wall()):
-                return self._again(work, key)
-            if isinstance(planned, Workload) and self._too_many(work, person_id):
+            first = work.inbox.first(key, self._wall())
+            answer = None if first else work.inbox.answer(key)
+            if first and isinstance(planned, Workload) and self._too_many(work, person_id):
                 planned = refuse(RefusalCode.TOO_MANY_WAITING, most=self._waiting_at_most)
-            if isinstance(planned, Refused):
+            if first and isinstance(planned, Refused):
                 work.inbox.remember(key, _refused_json(planned))
-                return planned
-            request_id = work.requests.next_id()
-            request = _new_request(planned, request_id, ask.text, Source.CHAT, now)
-            request = dataclasses.replace(request, channel=channel)
-            work.requests.add(request)
-            event = work.events.add(EventKind.SUBMIT, request.id, person_id, request.created)
-            work.inbox.remember(key, {"request": request.id})
+            elif first and isinstance(planned, Workload):
+                request_id = work.requests.next_id()
+                request = _new_request(planned, request_id, ask.text, Source.CHAT, now)
+                request = dataclasses.replace(request, channel=channel)
+                work.requests.add(request)
+                event = work.events.add(EventKind.SUBMIT, request.id, person_id, request.created)
+                work.inbox.remember(key, {"request": request.id})
+        if not first:
+            return self._again(answer or {})
+        if isinstance(planned, Refused):
+            return planned
         decided = self._carried_out(event.id)
         return Submitted(card=self.card(request.id), decided=decided)
 
@@ -234,15 +238,19 @@ class Desk:
         waiting = work.requests.find(states=[S.WAITING], owner=person_id, limit=most)
         return len(waiting) >= most
 
-    def _again(self, work: Work, key: str) -> Submitted | Refused:
-        """The first answer to a key that was seen before."""
-        answer = work.inbox.answer(key) or {}
+    def _again(self, answer: Json) -> Submitted | Refused:
+        """The first answer to a key that was seen before.
+
+        Not to be called while writing: the loop writes while it holds the engine, which a
+        card has to look at.
+        """
         if "refused" in answer:
             return _refused_from(answer)
-        request = work.requests.get(str(answer.get("request", "")))
-        if request is None:
+        try:
+            card = self.card(str(answer.get("request", "")))
+        except KeyError:
             return refuse(RefusalCode.NO_SUCH_REQUEST, request="")
-        return Submitted(card=self._card_of(request), decided=True, again=True)
+        return Submitted(card=card, decided=True, again=True)
 
     def _carried_out(self, event_id: int) -> bool:
         self._control.wake()

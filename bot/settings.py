@@ -42,6 +42,7 @@ class Settings(BaseSettings):
     people: Path | None = Field(None, alias="GPUBOT_PEOPLE")
     cluster: ClusterKind = Field(ClusterKind.SIMULATED, alias="GPUBOT_CLUSTER")
     journal: Path = Field(Path("gpubot-cluster.journal"), alias="GPUBOT_CLUSTER_JOURNAL")
+    spool: Path | None = Field(None, alias="GPUBOT_SPOOL")
     channel: str = Field("gpu-resources", alias="GPUBOT_CHANNEL")
     oncall_channel: str = Field("gpu-oncall", alias="GPUBOT_ONCALL_CHANNEL")
     oncall_group: str | None = Field(None, alias="GPUBOT_ONCALL_GROUP")
@@ -103,6 +104,18 @@ class Settings(BaseSettings):
         return value.upper()
 
 
+def spool_path(settings: Settings) -> Path:
+    """Where deliveries are kept until they are carried out: as set, or beside the database."""
+    if settings.spool is not None:
+        return settings.spool
+    url = make_url(settings.database_url)
+    file = url.database if url.get_backend_name() == "sqlite" else None
+    if not file or file == ":memory:":
+        return Path("gpubot.spool")
+    path = Path(file)
+    return path.with_name(path.stem + ".spool")
+
+
 _EXAMPLES = {
     "GPUBOT_SLACK_API_URL": SLACK_API_URL,
     "SLACK_BOT_TOKEN": "xoxb-… (OAuth & Permissions page of the app)",
@@ -112,6 +125,7 @@ _EXAMPLES = {
     "GPUBOT_PEOPLE": "people.yaml",
     "GPUBOT_CLUSTER": "simulated",
     "GPUBOT_CLUSTER_JOURNAL": "/var/lib/gpubot/cluster.journal",
+    "GPUBOT_SPOOL": "/var/lib/gpubot/gpubot.spool",
     "GPUBOT_CHANNEL": "gpu-resources",
     "GPUBOT_ONCALL_CHANNEL": "gpu-oncall",
     "GPUBOT_ONCALL_GROUP": "S0123ABCD",

@@ -34,6 +34,11 @@ class Store:
         """Where the database is; printed without its password."""
         return self._engines.url
 
+    @property
+    def writing(self) -> bool:
+        """Whether this very thread is in a writing transaction."""
+        return self._writer == threading.get_ident()
+
     @contextmanager
     def write(self, fence: int | None = None) -> Iterator[Work]:
         """One writing transaction: it is committed at the end, or undone by an exception.
@@ -43,14 +48,13 @@ class Store:
         leader has written. Raises StoreUnavailable when the database cannot be reached or
         stays busy; a write within a write of the same thread raises RuntimeError.
         """
-        me = threading.get_ident()
-        if self._writer == me:
+        if self.writing:
             msg = "this thread is already writing: one step is one transaction"
             raise RuntimeError(msg)
         if not self._writing.acquire(timeout=BUSY_SECONDS):
             msg = f"another thread has been writing for {BUSY_SECONDS} s"
             raise StoreUnavailable(msg)
-        self._writer = me
+        self._writer = threading.get_ident()
         try:
             with _transaction(self._engines.writer) as work:
                 if fence is not None:

@@ -10,7 +10,7 @@ import logging
 import re
 import secrets
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -32,6 +32,7 @@ from bot.chat.markup import Markup
 from bot.chat.message import Lines, build
 from bot.chat.ports import Desk, Once, Threads
 from bot.chat.replies import Body, Place, Replier, place_of
+from bot.chat.spool import Workers
 from bot.chat.voice import Voice
 from bot.views import NotReady
 
@@ -64,9 +65,16 @@ def identify(client: WebClient) -> Identity:
 
 
 def build_app(
-    desk: Desk, *, client: WebClient, identity: Identity, voice: Voice, once: Once, threads: Threads
+    desk: Desk,
+    *,
+    client: WebClient,
+    identity: Identity,
+    voice: Voice,
+    once: Once,
+    threads: Threads,
+    workers: Executor | None = None,
 ) -> App:
-    """The app with all its handlers; nothing is connected yet."""
+    """The app with all its handlers, which run in `workers`; nothing is connected yet."""
 
     def authorize() -> AuthorizeResult:
         return AuthorizeResult(
@@ -87,7 +95,7 @@ def build_app(
         request_verification_enabled=False,
         token_verification_enabled=False,
         attaching_conversation_kwargs_enabled=False,
-        listener_executor=ThreadPoolExecutor(WORKERS, thread_name_prefix="gpubot-chat"),
+        listener_executor=workers or new_workers(),
     )
     chat = Chat(
         desk=desk, voice=voice, once=once, threads=threads, client=client, identity=identity
@@ -95,6 +103,11 @@ def build_app(
     chat.register(app)
     app.error(Faults(chat, logger).handle)
     return app
+
+
+def new_workers() -> Workers:
+    """Threads for the handlers."""
+    return Workers(WORKERS, thread_name_prefix="gpubot-chat")
 
 
 class Chat:

@@ -6,15 +6,20 @@ Readiness asks `silence(now)`: a socket that looks open and delivers nothing is 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 
-from slack_bolt import App
+from slack_bolt import App, BoltRequest
 from slack_bolt.adapter.socket_mode.builtin import SocketModeHandler
+from slack_bolt.adapter.socket_mode.internals import build_headers
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError, SlackClientError
+from slack_sdk.socket_mode.builtin import SocketModeClient
+from slack_sdk.socket_mode.request import SocketModeRequest
 
 from bot.chat.discreet import discreet_logger
+from bot.chat.spool import Delivery, Spool
 
 DEAF_AFTER = 60.0
 """Seconds without an event or pong after which the socket counts as deaf; pings go every 5 s."""
@@ -28,8 +33,27 @@ class SocketError(Exception):
     """Socket Mode could not be started; the message says what Slack answered."""
 
 
+class SpooledHandler(SocketModeHandler):
+    """Writes each delivery down before the app sees it, which is before it is acknowledged."""
+
+    spool: Spool | None = None
+
+    def handle(self, client: SocketModeClient, req: SocketModeRequest) -> None:  # type: ignore[override] # the library's own signature differs from its base class, too
+        """One envelope from Slack."""
+        if self.spool is None:
+            super().handle(client, req)
+            return
+        headers = {name: str(value) for name, value in (build_headers(req) or {}).items()}
+        delivery = Delivery(envelope_id=req.envelope_id, payload=req.payload or {}, headers=headers)
+        with self.spool.keeping(delivery):
+            super().handle(client, req)
+
+
 class Socket:
-    """One Socket Mode connection of an app. `clock` gives monotonic seconds."""
+    """One Socket Mode connection of an app. `clock` gives monotonic seconds.
+
+    With a `spool`, what an earlier process left in it is carried out from the start on.
+    """
 
     def __init__(
         self,
@@ -38,8 +62,12 @@ class Socket:
         app_token: str,
         client: WebClient,
         clock: Callable[[], float] = time.monotonic,
+        spool: Spool | None = None,
     ) -> None:
         self._clock = clock
+        self._spool = spool
+        self._stopping = threading.Event()
+        self._catching_up: threading.Thread | None = None
         self._heard: float | None = None
         self._log: logging.Logger = discreet_logger("gpubot.chat.socket")
         self._app, self._token, self._client = app, app_token, client
@@ -54,8 +82,17 @@ class Socket:
             raise SocketError(f"Socket Mode did not start: {error}") from error
         self._heard = self._clock()
 
+    def catch_up(self) -> None:
+        """Carry out, in a thread of its own, what an earlier process only acknowledged."""
+        if self._spool is not None and self._spool.left():
+            self._catching_up = threading.Thread(target=self._take_up, name="gpubot-spool")
+            self._catching_up.start()
+
     def stop(self) -> None:
         """Close the connection; handlers that run are finished first."""
+        self._stopping.set()
+        if self._catching_up is not None:
+            self._catching_up.join()
         self._handler.client.close()
 
     def rebuild(self) -> None:
@@ -86,8 +123,22 @@ class Socket:
         heard = self.last_heard
         return heard is not None and self._clock() - heard > DEAF_AFTER
 
+    def _take_up(self) -> None:
+        if self._spool is None:
+            return
+        left = self._spool.left()
+        self._log.warning("%d deliveries of an earlier run are carried out now", len(left))
+        for one in left:
+            if self._stopping.is_set():
+                return
+            with self._spool.keeping(one):
+                headers = {name: [value] for name, value in one.headers.items()}
+                self._app.dispatch(
+                    BoltRequest(mode="socket_mode", body=dict(one.payload), headers=dict(headers))
+                )
+
     def _new_handler(self) -> SocketModeHandler:
-        handler = SocketModeHandler(
+        handler = SpooledHandler(
             self._app,
             app_token=self._token,
             web_client=self._client,
@@ -95,6 +146,7 @@ class Socket:
             ping_interval=PING_SECONDS,
             receive_buffer_size=RECEIVE_BYTES,
         )
+        handler.spool = self._spool
         handler.client.on_message_listeners.append(self._note)
         return handler
 

@@ -20,6 +20,7 @@ from rich.table import Table
 
 from bot import logs
 from bot.asks import Ask
+from bot.chat.spool import Spool
 from bot.clock import ManualClock
 from bot.clusters.simulated import SimulatedCluster
 from bot.composition import Bot, Core, build_core
@@ -141,7 +142,7 @@ def _in_workspace(folder: Path, core: Core) -> Iterator[WorkspaceServer]:
         channel="gpu-resources",
         oncall_channel="gpu-oncall",
     )
-    bot = Bot(core, settings)
+    bot = Bot(core, settings, spool=Spool(folder / "bench.spool"))
     bot.start()
     try:
         yield server

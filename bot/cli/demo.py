@@ -21,6 +21,7 @@ from pathlib import Path
 from bot import logs
 from bot.background import Background
 from bot.chat.actions import FORM
+from bot.chat.spool import Spool, SpoolError
 from bot.cli.serve import START_DELAY, STOP_TIME, wait_for_signal
 from bot.clock import ScaledClock
 from bot.clusters.journal import JournalBroken
@@ -96,7 +97,14 @@ def run_demo(
     try:
         with _owned(folder, fresh=fresh):
             _run(folder, port, trace, speed, browser=browser)
-    except (PolicyError, StoreError, JournalBroken, SettingsError, CannotStart) as error:
+    except (
+        PolicyError,
+        StoreError,
+        JournalBroken,
+        SettingsError,
+        CannotStart,
+        SpoolError,
+    ) as error:
         raise DemoError(f"{error}\nTo start over, use --fresh.") from error
     except TraceError as error:
         raise DemoError(str(error)) from error
@@ -171,7 +179,7 @@ def _owned(folder: Path, *, fresh: bool) -> Iterator[None]:
 
 def _forget(folder: Path) -> None:
     """Remove what a demo wrote, and nothing else that may be in the folder."""
-    for pattern in ("gpubot.db*", "cluster.journal*", "workspace*"):
+    for pattern in ("gpubot.db*", "gpubot.spool*", "cluster.journal*", "workspace*"):
         for path in folder.glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
@@ -227,7 +235,8 @@ def _join(
         oncall_channel="gpu-oncall",
         oncall_group=next((g.id for g in people.groups.values() if "oncall" in g.handle), None),
     )
-    return Bot(core, settings, background=background)
+    spool = Spool(folder / "gpubot.spool")
+    return Bot(core, settings, background=background, spool=spool)
 
 
 def _directory(people: Workspace) -> Directory:

@@ -7,13 +7,14 @@ import signal
 import threading
 
 from bot import logs
+from bot.chat.spool import Spool, SpoolError
 from bot.clock import WallClock
 from bot.clusters.base import Cluster
 from bot.clusters.journal import JournalBroken
 from bot.clusters.simulated import SimulatedCluster
 from bot.composition import Bot, CannotStart, build_core
 from bot.people import Directory, PeopleError
-from bot.settings import Settings, SettingsError, read_settings
+from bot.settings import Settings, SettingsError, read_settings, spool_path
 from bot.shipped import read_policy
 from scheduler.layout import Layout, build_nodes
 from scheduler.policy import PolicyError, compile_policy
@@ -43,6 +44,7 @@ def run_serve() -> None:
         StoreError,
         JournalBroken,
         CannotStart,
+        SpoolError,
     ) as error:
         raise ServeError(str(error)) from error
     log.info("serving #%s", settings.channel)
@@ -61,7 +63,7 @@ def build_bot(settings: Settings) -> Bot:
         directory=Directory(path=settings.people),
         clock=WallClock(),
     )
-    return Bot(core, settings)
+    return Bot(core, settings, spool=Spool(spool_path(settings)))
 
 
 def open_cluster(settings: Settings, layout: Layout) -> Cluster:

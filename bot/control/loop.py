@@ -94,7 +94,14 @@ class Control:
     # ---- for everybody
 
     def read(self, look: Callable[[Engine], T]) -> T:
-        """Look at the engine while nothing changes it. Raises NotReady."""
+        """Look at the engine while nothing changes it. Raises NotReady.
+
+        Raises RuntimeError in a writing transaction: the loop writes while it holds the
+        engine, so the two would wait for each other.
+        """
+        if self.store.writing:
+            msg = "the engine is looked at before or after a transaction, not in it"
+            raise RuntimeError(msg)
         with self._lock:
             if self._engine is None:
                 raise NotReady
