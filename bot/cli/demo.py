@@ -28,7 +28,7 @@ from bot.clusters.journal import JournalBroken
 from bot.clusters.simulated import SimulatedCluster
 from bot.composition import Bot, CannotStart, Core, build_core, last_moment
 from bot.people import Directory
-from bot.settings import SettingsError, read_settings
+from bot.settings import SettingsError, read_settings, spool_path
 from bot.shipped import read_policy
 from bot.workspace.options import Options, Shortcut, Suggestion, WorldTime
 from bot.workspace.people import Directory as Workspace
@@ -231,12 +231,12 @@ def _join(
         slack_api_url=server.api_url,
         bot_token=server.options.bot_token,
         app_token=server.options.app_token,
+        database_url=core.store.url.render_as_string(),
         channel="gpu-resources",
         oncall_channel="gpu-oncall",
         oncall_group=next((g.id for g in people.groups.values() if "oncall" in g.handle), None),
     )
-    spool = Spool(folder / "gpubot.spool")
-    return Bot(core, settings, background=background, spool=spool)
+    return Bot(core, settings, background=background, spool=Spool(spool_path(settings)))
 
 
 def _directory(people: Workspace) -> Directory:

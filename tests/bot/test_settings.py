@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.settings import SettingsError, read_settings
+from bot.settings import SettingsError, read_settings, spool_path
 
 RIGHT = {"SLACK_BOT_TOKEN": "xoxb-1-secret", "SLACK_APP_TOKEN": "xapp-1-secret"}
 
@@ -28,6 +28,19 @@ def test_tokens_are_enough() -> None:
 
 def test_secrets_are_not_shown() -> None:
     assert "secret" not in repr(read_settings())
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ({}, "gpubot.spool"),
+        ({"database_url": "sqlite:////var/lib/gpubot/state.db"}, "/var/lib/gpubot/state.spool"),
+        ({"database_url": "postgresql://host/db"}, "gpubot.spool"),
+        ({"spool": Path("/var/spool/bot")}, "/var/spool/bot"),
+    ],
+)
+def test_the_spool_lies_beside_the_database_unless_set(given: dict[str, object], path: str) -> None:
+    assert spool_path(read_settings(**given)) == Path(path)
 
 
 @pytest.mark.parametrize(
