@@ -25,6 +25,7 @@ class NoticeKind(enum.StrEnum):
     ENDED = "ended"
     REQUEUED = "requeued"
     LEASE_ENDING = "lease-ending"
+    FLIPPED = "flipped"
 
 
 class _Args(BaseModel):
@@ -153,6 +154,15 @@ class LeaseEndingArgs(_Args):
     ends: float
 
 
+class FlippedArgs(_Args):
+    """Two requests have stopped each other so often that they no longer may."""
+
+    kind: Literal[NoticeKind.FLIPPED] = NoticeKind.FLIPPED
+    one: str
+    other: str
+    times: int
+
+
 NoticeArgs = (
     CardArgs
     | AdmittedArgs
@@ -162,6 +172,7 @@ NoticeArgs = (
     | EndedArgs
     | RequeuedArgs
     | LeaseEndingArgs
+    | FlippedArgs
 )
 
 _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
@@ -173,6 +184,7 @@ _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
     NoticeKind.ENDED: EndedArgs,
     NoticeKind.REQUEUED: RequeuedArgs,
     NoticeKind.LEASE_ENDING: LeaseEndingArgs,
+    NoticeKind.FLIPPED: FlippedArgs,
 }
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 from bot import notices
 from bot.control.ledger import Ledger
 from bot.terms import Terms
-from scheduler.model import GPU, Admission, Explanation, Preemption, QueueName, Starvation
+from scheduler.model import GPU, Admission, Explanation, Flip, Preemption, QueueName, Starvation
 from storage.records import Audience, Notice, Request, Source
 
 
@@ -176,6 +176,14 @@ def _say_group(
         _say(ledger, f"preempted-group:{first}", post, preemptor.id, "oncall", "channel")
 
 
+def say_flipped(ledger: Ledger, flips: Sequence[Flip]) -> None:
+    """On-call hears once of each two that no longer may stop each other."""
+    for flip in flips:
+        one, other = flip.pair
+        args = notices.FlippedArgs(one=one, other=other, times=flip.times)
+        _say(ledger, f"flipped:{one}:{other}", args, one, "oncall")
+
+
 def _party(terms: Terms, request: Request, queue: QueueName) -> notices.Party:
     return notices.Party(
         request=request.id,
@@ -227,5 +235,6 @@ _URGENT: frozenset[notices.NoticeKind] = frozenset(
         notices.NoticeKind.PREEMPTED,
         notices.NoticeKind.PREEMPTED_GROUP,
         notices.NoticeKind.STARVING,
+        notices.NoticeKind.FLIPPED,
     }
 )

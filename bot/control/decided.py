@@ -24,6 +24,7 @@ def take_down(ledger: Ledger, terms: Terms, decisions: Decisions) -> None:
     )
     stopped = [p for p in decisions.preemptions if _preempt(ledger, terms, p)]
     announce.say_preempted(ledger, terms, stopped)
+    announce.say_flipped(ledger, decisions.flips)
     for admission in decisions.admissions:
         _admit(ledger, terms, admission)
 

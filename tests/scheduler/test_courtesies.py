@@ -21,10 +21,12 @@ from scheduler.model import LimitKind, Priority, Refusal, TeamName, WaitReason, 
 from scheduler.protection import Flips
 from scheduler.state import EngineError
 from scheduler.turns import UserLedger
-from tests.scheduler.builders import Cluster, a_layout, a_node, a_queue, a_workload
+from tests.scheduler.builders import Cluster, a_cohort, a_layout, a_node, a_queue, a_workload
+from tests.scheduler.manifests.test_writing import read_back
 from tests.scheduler.test_properties import CAREFUL
 from tests.scheduler.worlds import World, layouts, workloads
 
+TEAM = TeamName("nlp")
 RULE = Aging(after=100.0, every=10.0, step=5, most=20)
 
 
@@ -263,9 +265,17 @@ def test_pods_that_finish_free_their_share() -> None:
     check_invariants(cluster.engine)
 
 
-# -- budgets ---------------------------------------------------------------------------
+def test_courtesies_survive_kueues_manifests() -> None:
+    queue = a_queue("A", 8, min_runtime=60.0, min_runtime_own=5.0, aging=RULE, fair_users=True)
+    layout = replace(
+        a_layout(queue, cohorts=(a_cohort("all"),)),
+        teams=(Team(name=TEAM, budgets={Priority.HIGH: 8}),),
+        options=Options(by_cost=True, flips_at_most=2),
+    )
+    assert read_back(layout) == layout
 
-TEAM = TeamName("nlp")
+
+# -- budgets ---------------------------------------------------------------------------
 
 
 def _graded(budgets: dict[Priority, int], has: dict[Priority, int], gpus: int) -> Grade | Refusal:

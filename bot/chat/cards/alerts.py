@@ -38,6 +38,8 @@ def notice(voice: Voice, args: notices.NoticeArgs, audience: Audience) -> Messag
             owner = voice.people.mention(args.owner)
             title = voice.words.lease_ending_title(args)
             return build([Lines(title), Lines(voice.words.lease_ending(args, owner))])
+        case notices.FlippedArgs():
+            return build([Lines(voice.words.flipped(args))])
         case notices.CardArgs():
             raise ValueError("a card is drawn from the stored request")
 

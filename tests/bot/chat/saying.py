@@ -278,6 +278,7 @@ ENDED = notices.EndedArgs(
 REQUEUED = notices.RequeuedArgs(
     request="R-1001", name="night-sweep", owner=BOB, cause="preempted", position=2
 )
+FLIPPED = notices.FlippedArgs(one="R-1001", other="R-1042", times=2)
 LEASE_ENDING = notices.LeaseEndingArgs(
     request="R-1042", name="llama-sft", owner=ANN, gpus=16, ends=NOW + 1800
 )

@@ -198,6 +198,7 @@ def _messages() -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
     yield "starving-oncall", _notice(saying.STARVING, Audience.ONCALL)
     yield "ended", _notice(saying.ENDED, Audience.THREAD)
     yield "requeued", _notice(saying.REQUEUED, Audience.THREAD)
+    yield "flipped", _notice(saying.FLIPPED, Audience.ONCALL)
     yield "lease-ending", _notice(saying.LEASE_ENDING, Audience.PERSON)
     yield (
         "undeliverable",

@@ -83,6 +83,7 @@ def _views() -> dict[str, Callable[[Voice, str], Message]]:
         "starving": told(saying.STARVING, Audience.CHANNEL),
         "ended": told(saying.ENDED, Audience.THREAD),
         "requeued": told(saying.REQUEUED, Audience.THREAD),
+        "flipped": told(saying.FLIPPED, Audience.ONCALL),
         "lease-ending": told(saying.LEASE_ENDING, Audience.PERSON),
         "refused": lambda voice, poison: requests.refused(
             voice,

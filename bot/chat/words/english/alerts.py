@@ -313,6 +313,16 @@ class Alerts(Standing):
             ends=date(args.ends),
         )
 
+    def flipped(self, args: notices.FlippedArgs) -> Markup:
+        """To on-call, once: two requests stopped each other again and again."""
+        return say(
+            "*Stopping each other* · {one} and {other}, {times} by now. From here on neither "
+            "stops the other. Look at the quotas and priorities of their queues.",
+            one=args.one,
+            other=args.other,
+            times=self.count(args.times, "time"),
+        )
+
     def undeliverable(self, *, where: str, error: str) -> Markup:
         """To on-call, once: messages cannot be delivered there."""
         return say(
