@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from scheduler.domains import Indices
+from scheduler.layout import Flavor
 from scheduler.model import GPU, FlavorName, PoolName
 from scheduler.state import State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelFigures:
+    """The domains of one topology level of a flavor: all, and those that are wholly free.
+
+    `largest` are the GPUs of whole free nodes in the domain that has most of them: the largest
+    gang of whole nodes that could start there at once.
+    """
+
+    level: str
+    domains: int
+    whole_free: int
+    largest: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +40,7 @@ class FlavorFigures:
     stranded: int
     nodes: int
     whole_free_nodes: int
+    levels: tuple[LevelFigures, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +81,7 @@ def figures(state: State) -> ClusterFigures:
     placed = [flavor for flavor in state.layout.flavors if flavor.levels]
     members = [state.nodes.members(flavor) for flavor in placed]
     parts = tuple(
-        _measure(state, flavor.name, columns)
+        replace(_measure(state, flavor.name, columns), levels=_levels(state, flavor))
         for flavor, columns in zip(placed, members, strict=True)
     )
     everything = np.unique(np.concatenate(members)) if members else np.zeros(0, dtype=np.intp)
@@ -104,6 +120,31 @@ def _measure(state: State, name: FlavorName, columns: Indices) -> FlavorFigures:
         nodes=len(columns),
         whole_free_nodes=int(whole.sum()),
     )
+
+
+def _levels(state: State, flavor: Flavor) -> tuple[LevelFigures, ...]:
+    """The levels above single nodes, coarse to fine."""
+    row = state.nodes.row(GPU)
+    domains = state.nodes.domains(flavor, usable_only=False)
+    columns = domains.columns
+    if not len(columns) or row >= state.nodes.capacity.shape[0]:
+        return ()
+    capacity = state.nodes.capacity[row][columns]
+    whole = (state.present.space.free[row][columns] == capacity) & (capacity > 0)
+    whole &= state.nodes.usable[columns]
+    found = []
+    for number, level in enumerate(flavor.levels[:-1]):
+        firsts = domains.leaves[number]
+        gpus = np.add.reduceat(np.where(whole, capacity, 0), firsts)
+        found.append(
+            LevelFigures(
+                level=level,
+                domains=domains.size(number),
+                whole_free=int(np.logical_and.reduceat(whole, firsts).sum()),
+                largest=int(gpus.max()),
+            )
+        )
+    return tuple(found)
 
 
 def _pools(state: State) -> tuple[PoolFigures, ...]:

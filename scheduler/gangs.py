@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from scheduler.book import Book
 from scheduler.counting import Counts, Demand, Shape, room_of
-from scheduler.layout import HOSTNAME, Flavor
+from scheduler.layout import HOSTNAME, Flavor, Options, Packing
 from scheduler.model import FlavorName, PodSet, ResourceName, TopologyMode
 from scheduler.packing import place as pack
+from scheduler.packing import place_as_compared
 from scheduler.placement import place
 from scheduler.state import State
 from scheduler.topology import REMEMBERED, Lie, Nodes, Place, Places, Space
@@ -63,14 +64,8 @@ def solve(
         flavor = placed_by(state, pod_sets[members[0]], flavors[members[0]])
         if flavor is None:
             continue
-        part = place_together(
-            state.nodes,
-            state.flavors[flavor],
-            [pod_sets[i] for i in members],
-            spaces,
-            tight=state.layout.options.tight,
-            balanced=state.layout.options.balanced,
-        )
+        wanted, options = [pod_sets[i] for i in members], state.layout.options
+        part = lay_out(state.nodes, state.flavors[flavor], wanted, spaces, options)
         if part is None:
             complete = False
             break
@@ -104,6 +99,27 @@ def group(pod_sets: Sequence[PodSet]) -> list[tuple[int, ...]]:
                 continue
         found += [(number,) for number in members]
     return found
+
+
+def lay_out(
+    nodes: Nodes,
+    flavor: Flavor,
+    members: Sequence[PodSet],
+    spaces: Sequence[Space],
+    options: Options,
+) -> list[Lie] | None:
+    """Like `place_together`, as the policy's options say.
+
+    Another packing than our own takes plain pods, and looks at no levels.
+    """
+    pods, spread = members[0], options.packing is Packing.SPREAD
+    if options.packing is Packing.LEAST_FREE or len(members) > 1 or not is_plain(pods):
+        return place_together(
+            nodes, flavor, members, spaces, tight=options.tight, balanced=options.balanced
+        )
+    eligible = nodes.eligible(flavor, pods)
+    lie = place_as_compared(spaces, eligible, nodes.shape(pods), pods.count, spread=spread)
+    return None if lie is None else [lie]
 
 
 def place_together(

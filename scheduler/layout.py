@@ -304,6 +304,19 @@ class NodeGroup:
     levels: tuple[tuple[str, int], ...] = ()
 
 
+class Packing(enum.StrEnum):
+    """Which nodes pods without a demand on the topology are given.
+
+    The first is the engine's own; the others are there to be compared with. least-free: the
+    fullest nodes that hold the gang. first-fit: by name. spread: pod by pod the node of which
+    the least is used, as Kubernetes' own scheduler scores by default (LeastAllocated).
+    """
+
+    LEAST_FREE = "least-free"
+    FIRST_FIT = "first-fit"
+    SPREAD = "spread"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What goes beyond Kueue's defaults, each off where Kueue is to be matched.
@@ -315,9 +328,9 @@ class Options:
     freed capacity also wakes queues of other cohort trees that share the nodes.
 
     These are off by default. balanced: what prefers a topology level is shared out in equal
-    parts. by_cost: among targets of equal priority, the one that would lose the fewest
-    GPU-hours since its last checkpoint comes first. flips_at_most: once one of two workloads has
-    stopped the other so often, neither stops the other again; None is no limit.
+    parts. packing: see `Packing`. by_cost: among targets of equal priority, the one that would
+    lose the fewest GPU-hours since its last checkpoint comes first. flips_at_most: once one of
+    two workloads has stopped the other so often, neither stops the other again; None is no limit.
     """
 
     claims: bool = True
@@ -325,6 +338,7 @@ class Options:
     tight: bool = True
     wake_neighbours: bool = True
     balanced: bool = False
+    packing: Packing = Packing.LEAST_FREE
     by_cost: bool = False
     flips_at_most: int | None = None
 

@@ -64,6 +64,34 @@ def place(
     return _fill(nodes.names, eligible, pods, count, lead=lead if tight else None)
 
 
+def place_as_compared(
+    spaces: Sequence[Space], eligible: Indices, shape: Shape, count: int, *, spread: bool
+) -> tuple[tuple[NodeName, int], ...] | None:
+    """Nodes as other schedulers choose them, to compare with: by name, or the emptiest first.
+
+    There is a placement whenever `place` finds one. With `spread` each pod goes to the node
+    of which the smallest share is used, the first by name among equals, as the LeastAllocated
+    scoring of Kubernetes' scheduler does; else to the first node with room.
+    """
+    nodes, left = spaces[0].nodes, room(spaces, shape, eligible)
+    if int(left.sum()) < count:
+        return None
+    taken = np.zeros_like(left)
+    if spread:
+        row, each = shape[0]
+        whole = np.maximum(nodes.capacity[row][eligible], 1)
+        free = _room(spaces, row, eligible).astype(np.float64)
+        for _ in range(count):
+            best = int(np.where(left > taken, free / whole, -1.0).argmax())
+            taken[best] += 1
+            free[best] -= each
+    else:
+        before = np.cumsum(left) - left
+        taken = np.clip(count - before, 0, left)
+    some = np.flatnonzero(taken)
+    return tuple((nodes.names[eligible[at]], int(taken[at])) for at in some)
+
+
 def _fill(
     names: Sequence[NodeName], eligible: Indices, pods: Ints, count: int, *, lead: Ints | None
 ) -> tuple[tuple[NodeName, int], ...]:

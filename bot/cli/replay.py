@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from scheduler.engine import Engine
-from scheduler.layout import Layout, build_nodes
+from scheduler.layout import Layout, Packing, build_nodes
 from scheduler.policy import Policy, PolicyError, compile_policy, load_policy
 from scheduler.simulation.cluster import SimulatedNodes
 from scheduler.simulation.replay import Replay, Task
@@ -49,6 +49,7 @@ class _Measured:
 
     report: Report
     layout: Layout
+    packing: Packing
     gpus: int
     wall_s: float
     peak_rss_mb: float
@@ -58,6 +59,7 @@ def replay(
     trace: Annotated[
         str, typer.Option(metavar="FILE", help="Trace in ITP or Philly columns, plain or gzip.")
     ] = "",
+    *,
     nodes: Annotated[
         str,
         typer.Option(
@@ -81,29 +83,60 @@ def replay(
         str, typer.Option(metavar="N", help="Lay N time-shifted copies over each other.")
     ] = "1",
     limit: Annotated[str, typer.Option(metavar="N", help="Play the first N jobs only.")] = "",
+    placement: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="Which nodes work is given: least-free (ours), or first-fit or spread"
+            " (Kubernetes' default) to compare with. Several, with commas: one table.",
+        ),
+    ] = Packing.LEAST_FREE.value,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Play a trace through engine and simulated cluster, and report waits and utilisation."""
     try:
-        measured = _measure(
-            trace=trace,
-            nodes=_number("--nodes", nodes, _NODES_AT_MOST) if nodes else None,
-            gpus_per_node=(
-                _number("--gpus-per-node", gpus_per_node, _GPUS_AT_MOST) if gpus_per_node else None
-            ),
-            policy=policy,
-            copies=_number("--copies", copies, _COPIES_AT_MOST),
-            limit=_number("--limit", limit, _JOBS_AT_MOST) if limit else None,
-        )
+        played = [
+            _measure(
+                trace=trace,
+                nodes=_number("--nodes", nodes, _NODES_AT_MOST) if nodes else None,
+                gpus_per_node=(
+                    _number("--gpus-per-node", gpus_per_node, _GPUS_AT_MOST)
+                    if gpus_per_node
+                    else None
+                ),
+                policy=policy,
+                copies=_number("--copies", copies, _COPIES_AT_MOST),
+                limit=_number("--limit", limit, _JOBS_AT_MOST) if limit else None,
+                packing=packing,
+            )
+            for packing in _packings(placement)
+        ]
     except (BadInput, TraceError, PolicyError) as error:
         told = " ".join(str(error).split())
         print(f"gpubot replay: {told}. Example: {EXAMPLE}", file=sys.stderr)
         raise typer.Exit(2) from error
     if as_json:
-        report = measured.report.as_json(wall_s=measured.wall_s, peak_rss_mb=measured.peak_rss_mb)
-        print(json.dumps(report, indent=2))
+        reports = {m.packing.value: _as_json(m) for m in played}
+        print(json.dumps(reports if len(played) > 1 else _as_json(played[0]), indent=2))
+    elif len(played) > 1:
+        print(_table(played))
     else:
-        print(_text(measured, own_policy=bool(policy)))
+        print(_text(played[0], own_policy=bool(policy)))
+
+
+def _as_json(measured: _Measured) -> dict[str, object]:
+    return measured.report.as_json(wall_s=measured.wall_s, peak_rss_mb=measured.peak_rss_mb)
+
+
+def _packings(names: str) -> list[Packing]:
+    """The placements named, each once. Raises BadInput."""
+    known = [packing.value for packing in Packing]
+    found = []
+    for name in names.split(","):
+        if name.strip() not in known:
+            raise BadInput(f"--placement knows {', '.join(known)}, not {name.strip()[:40]!r}")
+        found.append(Packing(name.strip()))
+    return list(dict.fromkeys(found))
 
 
 def _measure(
@@ -114,6 +147,7 @@ def _measure(
     policy: str,
     copies: int,
     limit: int | None,
+    packing: Packing,
 ) -> _Measured:
     """Read, play, and measure. Raises BadInput, TraceError, PolicyError."""
     began = time.perf_counter()
@@ -127,6 +161,7 @@ def _measure(
         count = nodes or nodes_for(jobs, gpus_per_node=per_node)
         layout = layout_for(jobs, nodes=count, gpus_per_node=per_node)
         tasks = tasks_for(jobs, gpus_per_node=per_node)
+    layout = replace(layout, options=replace(layout.options, packing=packing))
     cluster = SimulatedNodes(build_nodes(layout), now=jobs[0].submitted)
     gpus = cluster.figures().gpus
     if not gpus:
@@ -140,7 +175,7 @@ def _measure(
             f"none of the {report.jobs} jobs of {trace} could ever start on {gpus} GPUs"
             " under this policy, give more or larger nodes"
         )
-    return _Measured(report, layout, gpus, time.perf_counter() - began, _peak_rss_mb())
+    return _Measured(report, layout, packing, gpus, time.perf_counter() - began, _peak_rss_mb())
 
 
 def _number(option: str, text: str, most: int) -> int:
@@ -207,18 +242,39 @@ def _text(measured: _Measured, *, own_policy: bool) -> str:
     left = report.jobs - report.never_fit - report.admitted
     wall = measured.wall_s
     speed = f"{report.jobs / wall:.0f} jobs/s, {report.decisions / wall:.0f} decisions/s"
+    whole = f"stranded on part-used nodes; {report.whole_free:.0f} GPUs on wholly free ones"
     days = f"{report.lasted / 86_400:.1f} days in {wall:.1f} s"
     lines = [
         f"cluster        {measured.gpus} GPUs, {len(measured.layout.queues)} queues{made}",
         f"jobs           {report.jobs}: {done}, {report.never_fit} never fit, {left} still wait",
         f"played         {days} ({speed}, {measured.peak_rss_mb:.0f} MB)",
         f"utilisation    {report.utilisation:.1%}",
-        f"fragmentation  {report.fragmentation:.2%}",
+        f"fragmentation  {report.fragmentation:.2%} ({whole})",
         f"preemptions    {report.preemptions} ({report.gpu_hours_lost:.0f} GPU-hours lost)",
         f"partial gangs  {report.partial_gangs}",
         "",
         *_waits(report),
     ]
+    return "\n".join(lines)
+
+
+def _table(played: Sequence[_Measured]) -> str:
+    """One line a placement: what it leaves in pieces, and who waits for it."""
+    first = played[0]
+    heads = "".join(f"{head:>11}" for head in ("wait p95", "8 GPUs", "9-64", "preempted"))
+    lines = [
+        f"{first.report.jobs} jobs on {first.gpus} GPUs",
+        "",
+        f"{'placement':<12}{'use':>8}{'stranded':>10}{'whole free':>12}{heads}",
+    ]
+    for each in played:
+        report = each.report
+        waits = (report.waits[name].p95 for name in ("all", "8", "9-64"))
+        lines.append(
+            f"{each.packing.value:<12}{report.utilisation:>8.1%}{report.fragmentation:>10.2%}"
+            f"{report.whole_free:>12.0f}{''.join(f'{_span(p95):>11}' for p95 in waits)}"
+            f"{report.preemptions:>11}"
+        )
     return "\n".join(lines)
 
 

@@ -1,7 +1,8 @@
 """What a replay is judged by, and the arithmetic behind it.
 
 - Utilisation and fragmentation are time means from the first submission to the last end,
-  over the GPUs of the nodes that were ready: GPUs held, and GPUs stranded.
+  over the GPUs of the nodes that were ready: GPUs held, and GPUs stranded. The GPUs of whole
+  free nodes are a time mean, too: what a gang of whole nodes could have started on.
 - A wait is the time from a job's submission to its first admission; jobs that never started
   have none. Percentiles are interpolated linearly between the two nearest waits.
 - GPU-hours lost are what preempted gangs had run since their last start, times their GPUs
@@ -48,6 +49,7 @@ class Report:
     never_fit: int
     utilisation: float
     fragmentation: float
+    whole_free: float
     waits: Mapping[str, Waits]
     preemptions: int
     gpu_hours_lost: float
@@ -75,6 +77,7 @@ class Report:
             "wall_s": round(wall_s, 3),
             "decisions_per_s": round(self.decisions / wall_s, 1) if wall_s > 0 else 0.0,
             "peak_rss_mb": round(peak_rss_mb, 1),
+            "whole_free_gpus": round(self.whole_free, 1),
         }
 
 
@@ -94,6 +97,7 @@ class Tally:
     gpu_seconds: float = 0.0
     used_seconds: float = 0.0
     stranded_seconds: float = 0.0
+    whole_seconds: float = 0.0
     waits: dict[str, list[float]] = field(
         default_factory=lambda: {name: [] for name, _, _ in GANG_CLASSES}
     )
@@ -107,6 +111,7 @@ class Tally:
         self.gpu_seconds += figures.gpus * held
         self.used_seconds += figures.used * held
         self.stranded_seconds += figures.stranded * held
+        self.whole_seconds += (figures.gpus - figures.used - figures.stranded) * held
         self.passed = to
 
     def wait(self, gpus: int, seconds: Seconds) -> None:
@@ -118,6 +123,7 @@ class Tally:
         """The figures so far."""
         everyone = [wait for waits in self.waits.values() for wait in waits]
         whole = self.gpu_seconds or 1.0
+        lasted = 0.0 if self.passed is None or self.began is None else self.passed - self.began
         return Report(
             jobs=self.jobs,
             admitted=self.admitted,
@@ -125,6 +131,7 @@ class Tally:
             never_fit=self.never_fit,
             utilisation=self.used_seconds / whole,
             fragmentation=self.stranded_seconds / whole,
+            whole_free=self.whole_seconds / (lasted or 1.0),
             waits={
                 "all": _waits(everyone),
                 **{name: _waits(waits) for name, waits in self.waits.items()},
@@ -134,7 +141,7 @@ class Tally:
             partial_gangs=partial_gangs,
             over_commitments=over_commitments,
             decisions=self.decisions,
-            lasted=0.0 if self.passed is None or self.began is None else self.passed - self.began,
+            lasted=lasted,
         )
 
 

@@ -34,7 +34,7 @@ def test_a_real_slice_reports_every_documented_key(trace: Path) -> None:
     assert list(shown) == [
         *("jobs", "admitted", "finished", "never_fit", "utilisation", "fragmentation", "wait_s"),
         *("preemptions", "gpu_hours_lost", "partial_gangs", "wall_s", "decisions_per_s"),
-        "peak_rss_mb",
+        *("peak_rss_mb", "whole_free_gpus"),
     ]
     assert isinstance(shown["wait_s"], dict)
     assert list(shown["wait_s"]) == ["all", "1", "2-7", "8", "9-64", "65+"]
@@ -104,3 +104,26 @@ def test_a_trace_of_which_nothing_fits(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "none of the 1 jobs" in result.stderr
     assert "8 GPUs" in result.stderr
+
+
+def test_placements_are_compared_in_one_run() -> None:
+    result = run("--trace", ITP, "--nodes", "12", "--placement", "least-free,first-fit,spread")
+    assert result.exit_code == 0, result.output
+    names = [line.split()[0] for line in result.stdout.splitlines()[3:]]
+    assert names == ["least-free", "first-fit", "spread"]
+
+
+def test_spreading_strands_more_than_packing() -> None:
+    shown = report("--trace", ITP, "--nodes", "20", "--placement", "least-free,spread")
+    ours, theirs = shown["least-free"], shown["spread"]
+    assert isinstance(ours, dict)
+    assert isinstance(theirs, dict)
+    assert ours["finished"] == theirs["finished"] == 400
+    assert ours["fragmentation"] < theirs["fragmentation"]
+    assert ours["whole_free_gpus"] > theirs["whole_free_gpus"]
+
+
+def test_an_unknown_placement_is_named_with_those_there_are() -> None:
+    result = run("--trace", ITP, "--placement", "best")
+    assert result.exit_code == 2
+    assert "least-free, first-fit, spread, not 'best'" in result.stderr

@@ -34,6 +34,7 @@ def test_means_are_weighted_by_time_and_by_the_gpus_there_were() -> None:
     assert report.lasted == 30.0
     assert report.utilisation == (4 * 10 + 8 * 20) / (16 * 10 + 8 * 20)
     assert report.fragmentation == 4 * 10 / (16 * 10 + 8 * 20)
+    assert report.whole_free == (16 - 4 - 4) * 10 / 30
 
 
 def test_waits_are_kept_by_class_and_interpolated() -> None:
@@ -71,6 +72,7 @@ def test_the_json_has_the_documented_keys_in_order() -> None:
         "wall_s",
         "decisions_per_s",
         "peak_rss_mb",
+        "whole_free_gpus",
     ]
     assert shown["gpu_hours_lost"] == 2.0
     assert shown["decisions_per_s"] == 6.0
