@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from bot.terms import Terms
-from bot.views import ClusterView, PoolView, TeamShare
+from bot.terms import Terms, level_word
+from bot.views import ClusterView, LevelView, PoolView, TeamShare
 from scheduler.engine import Engine
 from scheduler.model import QueueName, Seconds, TeamName
 
@@ -45,6 +45,17 @@ def cluster_view(engine: Engine, terms: Terms, now: Seconds) -> ClusterView:
         largest=max((f.whole_free_nodes for f in figures.flavors), default=0) * terms.node_gpus(),
         pools=pools,
         at=now,
+        levels=tuple(
+            LevelView(
+                kind=flavor.flavor,
+                level=level_word(one.level),
+                domains=one.domains,
+                whole_free=one.whole_free,
+                largest=one.largest,
+            )
+            for flavor in figures.flavors
+            for one in flavor.levels
+        ),
     )
 
 

@@ -142,6 +142,20 @@ class PoolView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LevelView:
+    """The domains of one topology level of one kind of nodes (flavor), as they are now.
+
+    `largest` is the biggest gang of whole nodes, in GPUs, that one of them could take.
+    """
+
+    kind: str
+    level: str
+    domains: int
+    whole_free: int
+    largest: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterView:
     """The cluster at a glance. `largest` is the biggest whole-node gang that could start now."""
 
@@ -157,6 +171,7 @@ class ClusterView:
     largest: int
     pools: tuple[PoolView, ...]
     at: float
+    levels: tuple[LevelView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

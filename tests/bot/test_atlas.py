@@ -45,3 +45,14 @@ def test_a_failed_node_is_neither_free_nor_whole(house: House) -> None:
     view = house.desk.map()
     assert [node.name for node in view.failed] == [name]
     assert (view.gpus, view.free, view.whole) == (64, 56, 7)
+
+
+def test_the_status_says_what_is_whole_at_each_level(tmp_path: Path) -> None:
+    house = House(tmp_path, layered())
+    house.step()
+    house.ask(ADA, gpus=1)
+    house.step()
+    cluster = house.desk.home(ADA.id).cluster
+    house.close()
+    found = [(one.level, one.domains, one.whole_free, one.largest) for one in cluster.levels]
+    assert found == [("block", 2, 1, 32), ("rack", 4, 3, 16)]

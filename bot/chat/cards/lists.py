@@ -27,7 +27,7 @@ def status(voice: Voice, view: StatusView) -> Message:
     else:
         title = words.mine_title(len(view.mine))
         parts.append(Lines(_list(voice, title, [words.row(row) for row in view.mine])))
-        cluster = [words.cluster(view.cluster)]
+        cluster = [words.cluster(view.cluster), *words.levels(view.cluster)]
         cluster += [words.pool(pool) for pool in view.cluster.pools[:MOST_POOLS]]
         parts.append(Lines(join("\n", [words.cluster_title(), *cluster])))
     parts.append(Note(words.as_of(view.cluster.at)))

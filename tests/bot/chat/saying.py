@@ -162,6 +162,10 @@ CLUSTER = views.ClusterView(
         ),
     ),
     at=NOW,
+    levels=(
+        views.LevelView(kind="reserved-h100", level="block", domains=5, whole_free=0, largest=480),
+        views.LevelView(kind="reserved-h100", level="rack", domains=50, whole_free=3, largest=200),
+    ),
 )
 
 

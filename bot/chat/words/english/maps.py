@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from itertools import groupby
 
 from bot.chat.markup import Markup, date, join, plain, say
 from bot.chat.words.english.units import Units
-from bot.views import Grouping, MapView
+from bot.views import ClusterView, Grouping, LevelView, MapView
 
 LONGEST_ALT = 1000  # Slack's limit of a file's alternative text
 _SHOWN_NODES = 5
@@ -42,6 +43,28 @@ class Maps(Units):
         """`reserved-h100, block 1` above a block, `rack 3` above a rack."""
         domain = _bare(self.domain(path))
         return ", ".join(part for part in (plain(kind, 40), domain) if part)
+
+    def levels(self, cluster: ClusterView) -> Sequence[Markup]:
+        """What is whole at each level, a line for each kind of nodes that has levels."""
+        kinds = groupby(cluster.levels, key=lambda one: one.kind)
+        return [self._whole(kind, tuple(levels)[::-1]) for kind, levels in kinds]
+
+    def _whole(self, kind: str, levels: Sequence[LevelView]) -> Markup:
+        """`levels` are fine to coarse."""
+        free = [
+            say("{n:,} of {all}", n=one.whole_free, all=self.count(one.domains, one.level))
+            for one in levels
+        ]
+        sizes = [
+            say("in one {level} has {gpus}", level=one.level, gpus=self.gpus(one.largest))
+            for one in levels
+        ]
+        return say(
+            "{kind}: {free} wholly free; the largest gang that fits now {sizes}.",
+            kind=kind,
+            free=self.several(free),
+            sizes=self.several(sizes),
+        )
 
     def map_text(self, view: MapView) -> Markup:
         """What stands under the picture, and instead of it where no picture can be sent."""
