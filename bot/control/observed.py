@@ -7,6 +7,7 @@ dropped, so the same list may be delivered any number of times.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from bot.clusters.base import ClusterEvent, EndKind, Gone, NodeGone, NodeSeen, Started
 from bot.control import announce
@@ -95,12 +96,14 @@ def requeue(engine: Engine, ledger: Ledger, request: Request, kind: EndKind) -> 
     """Put a stopped or lost gang back at its old place in its queue."""
     preempted = request.state is S.PREEMPTING
     _leave(engine, ledger, request, events.Evicted)
+    waits = engine.workload(WorkloadId(request.id))  # it may count its waiting from now on
     back = ledger.move(
         request.id,
         S.WAITING,
         reason="preempted" if preempted else f"pods-{kind}",
         started=None,
         lease_ends=None,
+        workload=replace(request.workload, queued=None if waits is None else waits.queued),
     )
     if back.source is not Source.TRACE:  # an explanation costs more than a move
         position = engine.explain(WorkloadId(request.id), ledger.now).position
