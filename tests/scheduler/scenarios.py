@@ -1,6 +1,7 @@
 """Plays a scenario file: a small cluster, what happens to it, and what must be decided.
 
-A job is written `a1 2x8 A` (2 pods of 8 GPUs for queue A), followed by any of `p9`
+A job is written `a1 2x8 A` (2 pods of 8 GPUs for queue A; `1x4+1x8` a leader of 4 and a worker
+of 8), followed by any of `p9`
 (priority), `@n1+n2` (already placed there, one pod each), `guaranteed` (not preemptible),
 `model=b300`, `team=x`, `user=x`, `min=2` (pods it would start with),
 `overflow=q1,q2`, `cpu=4` (each pod), `required=rack` and `preferred=rack`. Listed order is
@@ -159,7 +160,7 @@ class Scenario:
     def _job(self, text: str) -> tuple[Workload, list[str]]:
         self.now += 1
         name, size, queue, *rest = text.split()
-        pods, gpus = size.split("x")
+        sizes = [tuple(map(int, one.split("x"))) for one in size.split("+")]
         more: dict[str, Any] = {}
         nodes: list[str] = []
         for word in rest:
@@ -168,10 +169,16 @@ class Scenario:
             else:
                 more |= _said(word)
         wish, extra = more.pop("topology", None), more.pop("extra", {})
-        workload = a_workload(name, queue, int(pods), int(gpus), created=self.now, **more)
+        workload = a_workload(name, queue, *sizes[0], created=self.now, **more)
         pod_sets = tuple(
-            replace(pods, topology=wish, requests={**pods.requests, **extra})
-            for pods in workload.pod_sets
+            replace(
+                workload.pod_sets[0],
+                name="main" if number == 0 else f"more-{number}",
+                count=count,
+                requests={GPU: gpus, **extra},
+                topology=wish,
+            )
+            for number, (count, gpus) in enumerate(sizes)
         )
         return replace(workload, pod_sets=pod_sets), nodes
 
