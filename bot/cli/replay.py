@@ -23,6 +23,7 @@ from scheduler.simulation.cluster import SimulatedNodes
 from scheduler.simulation.replay import Replay, Task
 from scheduler.simulation.report import Report
 from scheduler.simulation.tenants import (
+    at_load,
     layout_for,
     nodes_for,
     resized,
@@ -37,6 +38,7 @@ _NODES_AT_MOST = 100_000
 _GPUS_AT_MOST = 1_024
 _COPIES_AT_MOST = 1_000
 _JOBS_AT_MOST = 1_000_000_000
+_LOAD_AT_MOST = 10.0
 
 
 class BadInput(Exception):
@@ -83,6 +85,14 @@ def replay(
         str, typer.Option(metavar="N", help="Lay N time-shifted copies over each other.")
     ] = "1",
     limit: Annotated[str, typer.Option(metavar="N", help="Play the first N jobs only.")] = "",
+    load: Annotated[
+        str,
+        typer.Option(
+            metavar="SHARE",
+            help="Submit the jobs faster or slower, so that their GPU-time is this share of the"
+            " cluster's from first to last submission, such as 0.95.",
+        ),
+    ] = "",
     placement: Annotated[
         str,
         typer.Option(
@@ -107,6 +117,7 @@ def replay(
                 policy=policy,
                 copies=_number("--copies", copies, _COPIES_AT_MOST),
                 limit=_number("--limit", limit, _JOBS_AT_MOST) if limit else None,
+                load=_share("--load", load) if load else None,
                 packing=packing,
             )
             for packing in _packings(placement)
@@ -147,6 +158,7 @@ def _measure(
     policy: str,
     copies: int,
     limit: int | None,
+    load: float | None,
     packing: Packing,
 ) -> _Measured:
     """Read, play, and measure. Raises BadInput, TraceError, PolicyError."""
@@ -155,17 +167,19 @@ def _measure(
     if policy:
         compiled = compile_policy(tenant_policy(_policy(policy), jobs))
         layout = resized(compiled, nodes=nodes, gpus_per_node=gpus_per_node)
-        tasks: Iterator[Task] = routed_tasks(jobs, layout)
     else:
         per_node = gpus_per_node or 8
         count = nodes or nodes_for(jobs, gpus_per_node=per_node)
         layout = layout_for(jobs, nodes=count, gpus_per_node=per_node)
-        tasks = tasks_for(jobs, gpus_per_node=per_node)
     layout = replace(layout, options=replace(layout.options, packing=packing))
     cluster = SimulatedNodes(build_nodes(layout), now=jobs[0].submitted)
     gpus = cluster.figures().gpus
     if not gpus:
         raise BadInput("the policy describes no nodes with GPUs, give --nodes")
+    jobs = jobs if load is None else _at_load(jobs, gpus, load)
+    tasks: Iterator[Task] = (
+        routed_tasks(jobs, layout) if policy else tasks_for(jobs, gpus_per_node=gpus_per_node or 8)
+    )
     sampling = layout.usage.interval if layout.usage else None
     run = Replay(Engine(layout), cluster, sampling=sampling)
     with _progress(len(jobs)) as progress:
@@ -176,6 +190,25 @@ def _measure(
             " under this policy, give more or larger nodes"
         )
     return _Measured(report, layout, packing, gpus, time.perf_counter() - began, _peak_rss_mb())
+
+
+def _at_load(jobs: list[TraceJob], gpus: int, load: float) -> list[TraceJob]:
+    """See `at_load`. Raises BadInput."""
+    try:
+        return at_load(jobs, gpus=gpus, load=load)
+    except ValueError as error:
+        raise BadInput(f"--load cannot be had: {error}") from error
+
+
+def _share(option: str, text: str) -> float:
+    """A share of the cluster, above 0 and at most 10. Raises BadInput."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value <= _LOAD_AT_MOST:
+        raise BadInput(f"{option} must be a share such as 0.95, not {text[:40]!r}")
+    return value
 
 
 def _number(option: str, text: str, most: int) -> int:
@@ -262,16 +295,18 @@ def _table(played: Sequence[_Measured]) -> str:
     """One line a placement: what it leaves in pieces, and who waits for it."""
     first = played[0]
     heads = "".join(f"{head:>11}" for head in ("wait p95", "8 GPUs", "9-64", "preempted"))
+    free = f"{'whole free':>12}"
     lines = [
         f"{first.report.jobs} jobs on {first.gpus} GPUs",
         "",
-        f"{'placement':<12}{'use':>8}{'stranded':>10}{'whole free':>12}{heads}",
+        f"{'placement':<12}{'use':>8}{'stranded':>10}{'while jobs arrive':>20}{free}{heads}",
     ]
     for each in played:
         report = each.report
         waits = (report.waits[name].p95 for name in ("all", "8", "9-64"))
         lines.append(
             f"{each.packing.value:<12}{report.utilisation:>8.1%}{report.fragmentation:>10.2%}"
+            f"{report.loaded_utilisation:>11.1%}{report.loaded_fragmentation:>9.2%}"
             f"{report.whole_free:>12.0f}{''.join(f'{_span(p95):>11}' for p95 in waits)}"
             f"{report.preemptions:>11}"
         )

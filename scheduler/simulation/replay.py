@@ -89,6 +89,8 @@ class Replay:
             while coming is not None and coming.workload.created <= now:
                 self._submit(coming)
                 coming = next(waiting, None)
+                if coming is None:
+                    self._tally.last_submission()
             self._decide(now)
             if progress is not None:
                 progress(self._tally.jobs)

@@ -3,6 +3,8 @@
 - Utilisation and fragmentation are time means from the first submission to the last end,
   over the GPUs of the nodes that were ready: GPUs held, and GPUs stranded. The GPUs of whole
   free nodes are a time mean, too: what a gang of whole nodes could have started on.
+- The same while jobs arrive: from the first submission to the last. The time after it, in
+  which the cluster empties, says little about a cluster in use.
 - A wait is the time from a job's submission to its first admission; jobs that never started
   have none. Percentiles are interpolated linearly between the two nearest waits.
 - GPU-hours lost are what preempted gangs had run since their last start, times their GPUs
@@ -41,7 +43,10 @@ class Waits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The outcome of a replay. `waits` has `all` and each of `GANG_CLASSES`, in order."""
+    """The outcome of a replay. `waits` has `all` and each of `GANG_CLASSES`, in order.
+
+    What is `loaded` is so while jobs arrive.
+    """
 
     jobs: int
     admitted: int
@@ -57,6 +62,8 @@ class Report:
     over_commitments: int
     decisions: int
     lasted: Seconds
+    loaded_utilisation: float = 0.0
+    loaded_fragmentation: float = 0.0
 
     def as_json(self, *, wall_s: float, peak_rss_mb: float) -> dict[str, object]:
         """The report with the documented keys; the caller has measured time and memory."""
@@ -78,6 +85,8 @@ class Report:
             "decisions_per_s": round(self.decisions / wall_s, 1) if wall_s > 0 else 0.0,
             "peak_rss_mb": round(peak_rss_mb, 1),
             "whole_free_gpus": round(self.whole_free, 1),
+            "loaded_utilisation": round(self.loaded_utilisation, 4),
+            "loaded_fragmentation": round(self.loaded_fragmentation, 4),
         }
 
 
@@ -98,6 +107,7 @@ class Tally:
     used_seconds: float = 0.0
     stranded_seconds: float = 0.0
     whole_seconds: float = 0.0
+    loaded: tuple[float, float] = (0.0, 0.0)
     waits: dict[str, list[float]] = field(
         default_factory=lambda: {name: [] for name, _, _ in GANG_CLASSES}
     )
@@ -114,6 +124,15 @@ class Tally:
         self.whole_seconds += (figures.gpus - figures.used - figures.stranded) * held
         self.passed = to
 
+    def last_submission(self) -> None:
+        """Every job has been submitted: what was up to now is the time while jobs arrive."""
+        self.loaded = self._shares()
+
+    def _shares(self) -> tuple[float, float]:
+        """Utilisation and fragmentation so far."""
+        whole = self.gpu_seconds or 1.0
+        return self.used_seconds / whole, self.stranded_seconds / whole
+
     def wait(self, gpus: int, seconds: Seconds) -> None:
         """A gang of `gpus` started for the first time after waiting for `seconds`."""
         self.admitted += 1
@@ -122,15 +141,17 @@ class Tally:
     def report(self, *, partial_gangs: int, over_commitments: int) -> Report:
         """The figures so far."""
         everyone = [wait for waits in self.waits.values() for wait in waits]
-        whole = self.gpu_seconds or 1.0
+        utilisation, fragmentation = self._shares()
         lasted = 0.0 if self.passed is None or self.began is None else self.passed - self.began
         return Report(
             jobs=self.jobs,
             admitted=self.admitted,
             finished=self.finished,
             never_fit=self.never_fit,
-            utilisation=self.used_seconds / whole,
-            fragmentation=self.stranded_seconds / whole,
+            utilisation=utilisation,
+            fragmentation=fragmentation,
+            loaded_utilisation=self.loaded[0],
+            loaded_fragmentation=self.loaded[1],
             whole_free=self.whole_seconds / (lasted or 1.0),
             waits={
                 "all": _waits(everyone),

@@ -189,6 +189,20 @@ def nodes_for(jobs: Sequence[TraceJob], *, gpus_per_node: int, busy: float = 0.8
     return max(ceil(demand / busy / gpus_per_node), ceil(largest / gpus_per_node))
 
 
+def at_load(jobs: Sequence[TraceJob], *, gpus: int, load: float) -> list[TraceJob]:
+    """The jobs submitted faster or slower, so that the mean demand is `load` of `gpus`.
+
+    Mean demand is the GPU-time of all jobs over the time from the first submission to the
+    last; run times stay. Raises ValueError for jobs that are all submitted at once.
+    """
+    first = jobs[0].submitted
+    span = jobs[-1].submitted - first
+    if span <= 0:
+        raise ValueError("jobs that are all submitted at once have no load")
+    pace = sum(job.gpus * job.duration for job in jobs) / (load * gpus) / span
+    return [replace(job, submitted=first + (job.submitted - first) * pace) for job in jobs]
+
+
 def resized(layout: Layout, *, nodes: int | None, gpus_per_node: int | None) -> Layout:
     """The same policy with its largest group of nodes of another number or size."""
     if not layout.node_groups or (nodes is None and gpus_per_node is None):

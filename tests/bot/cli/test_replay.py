@@ -34,7 +34,7 @@ def test_a_real_slice_reports_every_documented_key(trace: Path) -> None:
     assert list(shown) == [
         *("jobs", "admitted", "finished", "never_fit", "utilisation", "fragmentation", "wait_s"),
         *("preemptions", "gpu_hours_lost", "partial_gangs", "wall_s", "decisions_per_s"),
-        *("peak_rss_mb", "whole_free_gpus"),
+        *("peak_rss_mb", "whole_free_gpus", "loaded_utilisation", "loaded_fragmentation"),
     ]
     assert isinstance(shown["wait_s"], dict)
     assert list(shown["wait_s"]) == ["all", "1", "2-7", "8", "9-64", "65+"]
@@ -46,6 +46,15 @@ def test_a_real_slice_reports_every_documented_key(trace: Path) -> None:
 def test_limit_and_copies() -> None:
     shown = report("--trace", ITP, "--limit", "50", "--copies", "3", "--nodes", "20")
     assert shown["jobs"] == 150
+
+
+def test_a_higher_load_keeps_the_cluster_busier() -> None:
+    given = ("--trace", ITP, "--nodes", "12", "--load")
+    low, high = report(*given, "0.3"), report(*given, "0.9")
+    assert low["finished"] == high["finished"] == 400
+    assert isinstance(low["loaded_utilisation"], float)
+    assert isinstance(high["loaded_utilisation"], float)
+    assert low["loaded_utilisation"] < high["loaded_utilisation"]
 
 
 def test_a_policy_of_ones_own() -> None:
@@ -79,6 +88,9 @@ BAD: dict[str, tuple[list[str | Path], str]] = {
     "zero GPUs": (["--trace", ITP, "--gpus-per-node", "0"], "--gpus-per-node must be"),
     "zero copies": (["--trace", ITP, "--copies", "0"], "--copies must be"),
     "negative limit": (["--trace", ITP, "--limit", "-1"], "--limit must be"),
+    "no load": (["--trace", ITP, "--load", "0"], "--load must be a share such as 0.95"),
+    "a load in words": (["--trace", ITP, "--load", "high"], "not 'high'"),
+    "load of one job": (["--trace", ITP, "--limit", "1", "--load", "1"], "--load cannot be had"),
     "no such policy": (["--trace", ITP, "--policy", "no.yaml"], "the policy 'no.yaml' cannot"),
     "broken policy": (["--trace", ITP, "--policy", ROOT / "pyproject.toml"], "pyproject.toml:"),
 }

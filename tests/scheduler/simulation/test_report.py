@@ -73,6 +73,8 @@ def test_the_json_has_the_documented_keys_in_order() -> None:
         "decisions_per_s",
         "peak_rss_mb",
         "whole_free_gpus",
+        "loaded_utilisation",
+        "loaded_fragmentation",
     ]
     assert shown["gpu_hours_lost"] == 2.0
     assert shown["decisions_per_s"] == 6.0

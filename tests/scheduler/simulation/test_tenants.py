@@ -13,6 +13,7 @@ from scheduler.model import GPU, FlavorName
 from scheduler.policy import compile_policy, load_policy
 from scheduler.simulation.tenants import (
     apportion,
+    at_load,
     layout_for,
     nodes_for,
     pods_for,
@@ -30,6 +31,22 @@ def job(tenant: str, gpus: int, duration: float = 100.0, submitted: float = 0.0)
     return TraceJob(
         id=f"{tenant}-{gpus}", tenant=tenant, submitted=submitted, duration=duration, gpus=gpus
     )
+
+
+def test_at_a_load_the_demand_is_that_share_of_the_cluster() -> None:
+    jobs = [job("a", 8, 100.0, 50.0), job("b", 4, 200.0, 60.0), job("a", 2, 50.0, 80.0)]
+    paced = at_load(jobs, gpus=10, load=0.5)
+    span = paced[-1].submitted - paced[0].submitted
+    assert sum(one.gpus * one.duration for one in paced) / span == pytest.approx(5.0)
+    assert [one.duration for one in paced] == [100.0, 200.0, 50.0]
+    assert paced[0].submitted == 50.0
+    share = (paced[1].submitted - 50.0) / span
+    assert share == pytest.approx(1 / 3)
+
+
+def test_jobs_of_one_moment_have_no_load() -> None:
+    with pytest.raises(ValueError, match="all submitted at once"):
+        at_load([job("a", 8)], gpus=8, load=0.5)
 
 
 def test_each_tenant_has_a_guaranteed_queue_by_its_gpu_time() -> None:
