@@ -172,7 +172,7 @@ def of_queue(
 ) -> Iterator[tuple[Rank, Target]]:
     """Candidates of one queue, in order, with their rank; none once the queue is in `spent`."""
     number, variant, ancestor = source
-    running, short = attack.state.running, attack.short
+    running, short, guarded = attack.state.running, attack.short, attack.state.guarded
     own, others = limits(attack.policy, attack.workload.priority)
     below = own if variant is Variant.OWN_QUEUE else others
     for rank in attack.state.ranks[number]:
@@ -182,14 +182,12 @@ def of_queue(
         if candidate.columns.isdisjoint(short):
             continue
         right = _right(attack, candidate, variant)
-        if right is not None and not _is_safe(attack, candidate, variant):
+        if right is not None and not (guarded and _is_safe(attack, candidate, variant)):
             yield rank, Target(candidate, right, ancestor)
 
 
 def _is_safe(attack: Attack, candidate: Running, variant: Variant) -> bool:
     """Whether the policy protects somebody who could otherwise be stopped."""
-    if not attack.state.guarded:
-        return False
     own = variant is Variant.OWN_QUEUE
     return protects(attack.state, attack.workload, candidate, own=own)
 
