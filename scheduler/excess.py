@@ -10,6 +10,7 @@ quota is there but pieces of nodes do not add up, searches would else go through
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -22,22 +23,28 @@ if TYPE_CHECKING:
     from scheduler.state import Running, State
 
 
+NOBODY = -math.inf
+"""Nobody's priority is lower."""
+
+
 class Excess:
     """The excess of the queues of one cohort tree, as of the future book.
 
-    Tables are row per resource, column per node, as in `topology.Space`.
+    Only work of lower priority than `below` counts. Tables are row per resource, column per
+    node, as in `topology.Space`.
     """
 
-    def __init__(self, state: State, root: int) -> None:
+    def __init__(self, state: State, root: int, below: float) -> None:
         self._state = state
+        self._below = below
         self._queues = state.tree.tree_queues[root]
         self._version = (-1, -1)
         self._nodes = -1
         self._seen: dict[int, tuple[int, list[int]]] = {}
         self._of: dict[int, Ints] = {}
-        self._whole: dict[int, tuple[int, Ints]] = {}
+        self._own: dict[tuple[int, float], tuple[int, Ints]] = {}
         self._total = _table(state)
-        self._most: dict[tuple[int, int, int, bool, int], int] = {}
+        self._most: dict[tuple[int, int, int, int, float], int] = {}
 
     def may_lie(
         self,
@@ -45,23 +52,22 @@ class Excess:
         shape: Sequence[tuple[int, int]],
         eligible: Indices,
         count: int,
-        movable: tuple[bool, bool],
+        own: float,
     ) -> bool:
         """Whether `count` pods could lie on these nodes for a queue of this tree.
 
-        `movable`: whether work of the queue itself may be gone, and the excess of others.
+        The excess may be gone, and the queue's own work of lower priority than `own`.
         """
-        own, others = movable
         self._refresh()
         for row, amount in shape:
-            key = (id(eligible), row, amount, others, number if own else -1)
+            key = (id(eligible), row, amount, number, own)
             most = self._most.get(key)
             if most is None:
                 room = self._state.future.space.room(row, eligible)
-                if others and row < len(self._total):
+                if row < len(self._total):
                     room = room + self._total[row].take(eligible)
-                if own and row < len(self._total):
-                    room = room + self._all_of(number)[row].take(eligible)
+                    if own > NOBODY:
+                        room = room + self._of_own(number, own)[row].take(eligible)
                 most = self._most[key] = int(np.maximum(room // amount, 0).sum())
             if most < count:
                 return False
@@ -79,7 +85,7 @@ class Excess:
             self._nodes = state.nodes.version
             self._seen.clear()
             self._of.clear()
-            self._whole.clear()
+            self._own.clear()
             self._total = _table(state)
         usage, width, turnover = state.future.usage, state.tree.width, state.turnover
         for number in self._queues:
@@ -109,6 +115,8 @@ class Excess:
         options = state.layout.options
         everybody = state.queues[number].by_usage or state.guarded or options.by_cost
         for rank in state.ranks[number]:
+            if rank[0] >= self._below:
+                return
             running = state.running[rank[2]]
             if running.workload.preemptible:
                 yield running
@@ -117,15 +125,17 @@ class Excess:
                 if not everybody and not _exceeds(used, quota):
                     return
 
-    def _all_of(self, number: int) -> Ints:
-        """What all work of a queue holds."""
-        turnover = self._state.turnover[number]
-        known = self._whole.get(number)
+    def _of_own(self, number: int, below: float) -> Ints:
+        """What a queue's own work of lower priority than `below` holds, if it may be stopped."""
+        state, turnover = self._state, self._state.turnover[number]
+        known = self._own.get((number, below))
         if known is None or known[0] != turnover:
-            table = _table(self._state)
-            running = self._state.running
-            _add(self._state, table, (running[rank[2]] for rank in self._state.ranks[number]))
-            known = self._whole[number] = (turnover, table)
+            firm = state.layout.queues[number].protected_from is None
+            ranks = state.ranks[number]
+            mine = (state.running[rank[2]] for rank in ranks if rank[0] < below)
+            table = _table(state)
+            _add(state, table, (one for one in mine if not firm or one.workload.preemptible))
+            known = self._own[number, below] = (turnover, table)
         return known[1]
 
 

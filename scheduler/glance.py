@@ -13,9 +13,8 @@ from scheduler.gangs import find_empty
 from scheduler.layout import Reclaim
 from scheduler.model import PodSet, WaitReason
 from scheduler.nomination import Nomination, Outcome, charge_for
-from scheduler.outlook import NOBODY, limits
 from scheduler.pending import Shape
-from scheduler.preemption import is_hopeless
+from scheduler.preemption import is_hopeless, reach
 from scheduler.state import State, Waiting
 
 
@@ -56,14 +55,14 @@ def _may_attack(
     flavor = state.flavors[option.flavor]
     if not fits or not flavor.levels:
         return True
-    own, others = limits(state.layout.queues[number], priority)
+    own, others = reach(state, number, priority, option.amounts, (option.amounts[0][0],))
     nodes = state.nodes
-    return state.excess(number).may_lie(
+    return state.excess(number, others).may_lie(
         number,
         nodes.shape(pods),
         nodes.eligible(flavor, pods),
         pods.count,
-        (own != NOBODY, others != NOBODY),
+        own,
     )
 
 

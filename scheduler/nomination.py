@@ -22,9 +22,8 @@ from scheduler.model import (
     ResourceName,
     WaitReason,
 )
-from scheduler.outlook import NOBODY, limits
 from scheduler.pending import Shape
-from scheduler.preemption import find_targets, is_hopeless
+from scheduler.preemption import find_targets, is_hopeless, reach
 from scheduler.quota import Amounts
 from scheduler.seating import Seating
 from scheduler.state import State, Waiting
@@ -268,7 +267,7 @@ def _hopeful(attack: Attack, result: Nomination, found: Assignment) -> bool:
         return False
     if not state.outlook.may_have(number, priority, attack.amounts):
         return False
-    own, others = limits(state.layout.queues[number], priority)
+    own, others = reach(state, number, priority, attack.amounts, attack.short)
     for pods, chosen in zip(result.pod_sets, found.flavors, strict=True):
         name = placed_by(state, pods, chosen)
         if name is None:
@@ -277,8 +276,8 @@ def _hopeful(attack: Attack, result: Nomination, found: Assignment) -> bool:
             possible = state.outlook.may_lie(number, priority, pods, state.flavors[name])
         else:
             eligible = state.nodes.eligible(state.flavors[name], pods)
-            shape, movable = state.nodes.shape(pods), (own != NOBODY, others != NOBODY)
-            possible = state.excess(number).may_lie(number, shape, eligible, pods.count, movable)
+            shape, excess = state.nodes.shape(pods), state.excess(number, others)
+            possible = excess.may_lie(number, shape, eligible, pods.count, own)
         if not possible:
             return False
     return True

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scheduler.excess import NOBODY
 from scheduler.layout import Flavor, Queue, Reclaim, Within
 from scheduler.model import PodSet
 from scheduler.pending import Shape
@@ -23,7 +24,6 @@ from scheduler.topology import Space
 if TYPE_CHECKING:
     from scheduler.state import Running, State
 
-NOBODY = -math.inf
 ANYBODY = math.inf
 
 
@@ -70,6 +70,15 @@ class Outlook:
     def _is_soft(self, running: Running) -> bool:
         queue = self._state.layout.queues[running.charge.queue]
         return running.workload.preemptible or queue.protected_from is not None
+
+    def soft_of(self, number: int, below: float) -> Amounts:
+        """What soft work of a queue holds of quota, of lower priority than `below`."""
+        held: dict[int, int] = {}
+        for level, queues in self._totals.items():
+            if level < below:
+                for column, amount in queues.get(number, {}).items():
+                    held[column] = held.get(column, 0) + amount
+        return tuple(held.items())
 
     # -- the bound -------------------------------------------------------------------
 

@@ -22,7 +22,9 @@ from scheduler.candidates import (
     of_queue,
     within_quota,
 )
-from scheduler.layout import Queue, Reclaim, Within
+from scheduler.excess import NOBODY
+from scheduler.layout import Queue, Within
+from scheduler.outlook import limits
 from scheduler.quota import Amounts
 from scheduler.state import State
 
@@ -45,21 +47,57 @@ def is_hopeless(
 ) -> bool:
     """Whether a look at the quota alone shows that nobody may be stopped.
 
-    Where neither the own queue nor the work of others may be touched while borrowing, all
-    depends on hierarchy candidates: there are none unless the request lies inside the quota
-    of the own queue or of a cohort below the root.
+    Mostly because nobody is within `reach`; where only the queue's own work is, without all
+    of it quota would have to suffice.
     """
-    queue, tree, usage = state.layout.queues[number], state.tree, state.future.usage
-    if _takes_own(queue, priority) or queue.borrow_within is not None:
+    own, others = reach(state, number, priority, amounts, short)
+    if others > NOBODY:
         return False
-    if queue.reclaim is Reclaim.NEVER:
+    if own == NOBODY:
         return True
-    for column, amount in amounts:
-        if column in short:
-            _, reclaimable = tree.borrow_level(usage, number, column, amount)
-            if not reclaimable:
-                return True
-    return False
+    usage = list(state.future.usage)
+    state.tree.discharge(usage, number, state.outlook.soft_of(number, own))
+    return not state.tree.fits(usage, number, amounts)
+
+
+def reach(
+    state: State, number: int, priority: int, amounts: Amounts, short: Container[int]
+) -> tuple[float, float]:
+    """Below which priority work of the own queue, and of others, could be stopped at most.
+
+    There are hierarchy candidates only if the request lies inside the quota of the own queue
+    or of a cohort below the root. Else the work of others falls if the preemptor does not
+    borrow in the end, which only the own queue's work can bring about; or, while it borrows,
+    by `borrow_within`.
+    """
+    queue = state.layout.queues[number]
+    own, others = limits(queue, priority)
+    if others == NOBODY or _may_stay_inside(state, number, own, amounts, short):
+        return own, others
+    if queue.borrow_within is None:
+        return own, NOBODY
+    most = queue.borrow_within.max_priority
+    return own, min(others, priority, priority if most is None else most + 1)
+
+
+def _may_stay_inside(
+    state: State, number: int, own: float, amounts: Amounts, short: Container[int]
+) -> bool:
+    """Whether others might be stopped by right of quota: see `reach`."""
+    tree, usage = state.tree, state.future.usage
+    if all(
+        tree.borrow_level(usage, number, column, amount)[1]
+        for column, amount in amounts
+        if column in short
+    ):
+        return True
+    if own == NOBODY:
+        return False
+    freed, first = dict(state.outlook.soft_of(number, own)), number * tree.width
+    return all(
+        usage[first + column] - freed.get(column, 0) + amount <= tree.subtree[first + column]
+        for column, amount in amounts
+    )
 
 
 def _takes_own(queue: Queue, priority: int) -> bool:

@@ -158,7 +158,7 @@ class State:
     users: UserLedger = field(init=False)
     releases: list[int] = field(init=False)
     turnover: list[int] = field(init=False)
-    _excess: dict[int, Excess] = field(init=False, default_factory=dict)
+    _excess: dict[tuple[int, float], Excess] = field(init=False, default_factory=dict)
     rounds: int = field(init=False)
     flavors: dict[FlavorName, Flavor] = field(init=False)
     _guests: list[set[int]] = field(init=False)
@@ -317,12 +317,12 @@ class State:
         self.releases[running.charge.queue] += 1
         self.join()
 
-    def excess(self, number: int) -> Excess:
-        """What the queues of this queue's tree hold beyond their quota."""
+    def excess(self, number: int, below: float) -> Excess:
+        """What the queues of this queue's tree hold beyond their quota, by lower priorities."""
         root = self.tree.root[number]
-        found = self._excess.get(root)
+        found = self._excess.get((root, below))
         if found is None:
-            found = self._excess[root] = Excess(self, root)
+            found = self._excess[root, below] = Excess(self, root, below)
         return found
 
     def _rank(self, running: Running) -> None:
