@@ -37,6 +37,7 @@ class Excess:
     def __init__(self, state: State, root: int, below: float) -> None:
         self._state = state
         self._below = below
+        self._aging = any(queue.aging is not None for queue in state.layout.queues)
         self._queues = state.tree.tree_queues[root]
         self._version = (-1, -1)
         self._nodes = -1
@@ -106,23 +107,30 @@ class Excess:
             self._total += new
 
     def _excess(self, number: int, used: list[int]) -> Iterable[Running]:
-        """Who would be taken at most, given the queue's use of each column."""
+        """Who would be taken at most, given the queue's use of each column.
+
+        Where some are passed over or another order counts, the walk goes on: past those with
+        queues to overflow to, and through everybody where the policy has rules for whom to
+        spare, by cost, by usage, or by how long somebody waited.
+        """
         state = self._state
         first = number * state.tree.width
         quota = state.tree.subtree[first : first + state.tree.width]
         if not _exceeds(used, quota):
             return
-        options = state.layout.options
-        everybody = state.queues[number].by_usage or state.guarded or options.by_cost
+        by_cost, by_usage = state.layout.options.by_cost, state.queues[number].by_usage
+        everybody = by_usage or by_cost or state.guarded or self._aging
         for rank in state.ranks[number]:
             if rank[0] >= self._below:
                 return
             running = state.running[rank[2]]
             if running.workload.preemptible:
                 yield running
+                if everybody or running.workload.overflow:
+                    continue
                 for column, amount in running.charge.amounts:
                     used[column] -= amount
-                if not everybody and not _exceeds(used, quota):
+                if not _exceeds(used, quota):
                     return
 
     def _of_own(self, number: int, below: float) -> Ints:

@@ -9,9 +9,11 @@ from unittest import mock
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from scheduler.excess import NOBODY, Excess
+from scheduler.glance import glance
 from scheduler.layout import Queue, Reclaim, Within
 from scheduler.nomination import Outcome, nominate
-from scheduler.outlook import ANYBODY, NOBODY, Outlook, limits
+from scheduler.outlook import ANYBODY, Outlook, limits
 from tests.scheduler.builders import Cluster, a_layout, a_node, a_queue, a_workload
 from tests.scheduler.worlds import World, layouts
 
@@ -21,6 +23,10 @@ def without_the_bound() -> Iterator[None]:
     with (
         mock.patch.object(Outlook, "may_have", return_value=True),
         mock.patch.object(Outlook, "may_lie", return_value=True),
+        mock.patch.object(Outlook, "has_room", return_value=True),
+        mock.patch.object(Excess, "may_lie", return_value=True),
+        mock.patch("scheduler.nomination.is_hopeless", return_value=False),
+        mock.patch("scheduler.preemption.is_hopeless", return_value=False),
     ):
         yield
 
@@ -42,6 +48,8 @@ def test_what_could_be_done_is_worth_trying(data: st.DataObject) -> None:
                     assert state.outlook.worth_trying(number, shape)
                 exact = nominate(state, number, waiting, shape)
                 assert exact.outcome is found.outcome
+                seen = glance(state, number, waiting, shape)
+                assert seen is None or seen.outcome is found.outcome
                 assert [t.running for t in exact.targets] == [t.running for t in found.targets]
 
 
@@ -72,3 +80,17 @@ def test_a_parked_shape_without_a_chance_stays_parked() -> None:
         assert not cluster.cycle()
     cluster.finish("r1")
     assert [a.workload for a in cluster.cycle().admissions] == ["whole"]
+
+
+def test_the_books_never_go_back_to_an_earlier_version() -> None:
+    """What was derived from the future must not be taken for the present after they join."""
+    cluster = Cluster(a_layout(a_queue("A", 8, within=Within.LOWER)), a_node("n1"))
+    cluster.start(a_workload("low", "A", 1, 8, priority=1))
+    cluster.submit(a_workload("high", "A", 1, 8, priority=2))
+    assert cluster.cycle().preemptions
+    state = cluster.engine._state
+    before = state.future.version
+    cluster.evict_leaving()
+    assert cluster.cycle().admissions
+    assert state.future is state.present
+    assert state.future.version > before
