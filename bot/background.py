@@ -96,8 +96,12 @@ class Background:
     def feed(self, now: Seconds, in_use: Callable[[], int]) -> int:
         """Submit what is due; returns how many jobs.
 
-        `in_use` gives the GPUs that are in use or waited for by now.
+        `in_use` gives the GPUs that are in use or waited for by now. Nothing is submitted
+        while the loop still has to take in what was: at a speed that it cannot follow, load
+        comes late rather than in a heap, and `in_use` is never out of date.
         """
+        if not self._desk.caught_up():
+            return 0
         state = self._desk.setting(FED)
         if self._trace is not None:
             return self._feed_trace(self._trace, state, now)

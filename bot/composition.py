@@ -34,7 +34,7 @@ from bot.settings import Settings
 from bot.views import NotReady
 from scheduler.engine import Engine
 from scheduler.layout import Layout
-from storage.records import Setting
+from storage.records import Setting, Source
 from storage.store import Store
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,9 @@ log = logging.getLogger(__name__)
 SLACK_TIMEOUT = 20  # seconds for each call of the announcer and the handlers
 HEARTBEAT = "heartbeat"  # the setting that holds the last time the bot was known to live
 _DAY = 86400.0
-KEEP_DAYS = 30.0  # wall days that handled events, delivery ids and sent messages are kept
+KEEP_DAYS = 30.0  # days that handled events, delivery ids, sent messages and stories are kept
+LOAD_KEEP = 6 * 3600.0  # seconds of the bot's world that ended background load is kept
+PRUNE_AT_ONCE = 500  # requests forgotten in one transaction: people's come in between
 
 
 class CannotStart(Exception):
@@ -184,6 +186,7 @@ class Bot:
         ]
         if self._background is not None:
             ticks.append(Tick(name="background", run=self._feed, every=0.5, limit=60.0))
+            ticks.append(Tick(name="load", run=self._prune_load, every=30.0, limit=60.0))
         return tuple(ticks)
 
     def _announce(self) -> None:
@@ -216,6 +219,15 @@ class Bot:
             work.events.prune(before)
             work.inbox.prune(before)
             work.outbox.prune(before)
+            work.transitions.prune(moment(self._clock.now() - KEEP_DAYS * _DAY))
+
+    def _prune_load(self) -> None:
+        """Forget background load that has ended, or a demo's database would grow for ever."""
+        before = moment(self._clock.now() - LOAD_KEEP)
+        pruned = PRUNE_AT_ONCE
+        while pruned == PRUNE_AT_ONCE:
+            with self._core.store.write() as work:
+                pruned = work.requests.prune(Source.TRACE, before, PRUNE_AT_ONCE)
 
 
 def last_moment(store: Store) -> float | None:

@@ -139,6 +139,11 @@ class Desk:
         self._control.wake()
         return ids
 
+    def caught_up(self) -> bool:
+        """Whether the loop has taken in all that was asked for so far."""
+        with self._store.read() as view:
+            return not view.events.any_unhandled()
+
     def _plan_load(self, load: Load, now: Seconds) -> Workload | Refused:
         team = load.ask.team or ""
         nobody = Person(id=load.owner, name=load.owner, teams=(team,), role=Role.ADMIN)

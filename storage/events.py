@@ -34,6 +34,10 @@ class Events:
         )
         return tuple(_record(row) for row in rows)
 
+    def any_unhandled(self) -> bool:
+        """Return whether something waits for the control loop."""
+        return bool(self.unhandled(limit=1))
+
     def mark(self, ids: Collection[int], at: dt.datetime) -> None:
         """Mark events as handled."""
         if ids:

@@ -7,15 +7,15 @@ import datetime as dt
 from collections.abc import Collection, Iterable
 from typing import Any, TypedDict, Unpack
 
-from sqlalchemy import func
-from sqlmodel import Session, col, insert, select
+from sqlalchemy import exists, func
+from sqlmodel import Session, col, delete, insert, select
 
 from scheduler.model import Admission, Workload
 from storage.counters import Counter, Counters
 from storage.errors import UnknownRequest
-from storage.records import Json, Request, Source, Transition
-from storage.states import RequestState, check_move
-from storage.tables import RequestRow
+from storage.records import Json, OutboxState, Request, Source, Transition
+from storage.states import FINAL, RequestState, check_move
+from storage.tables import EventRow, OutboxRow, RequestRow, TransitionRow
 from storage.transitions import Transitions
 
 FIRST_NUMBER = 1001
@@ -202,6 +202,34 @@ class Requests:
         row = self._known(request_id)
         _change(row, changes)
         return _record(row)
+
+    def prune(self, source: Source, before: dt.datetime, limit: int = 5000) -> int:
+        """Remove requests of a source that ended before a moment; return how many.
+
+        Their stories, events and messages go with them; one with an unsent message stays.
+        At most `limit`, the oldest first, so that nobody has to wait long for the writer.
+        """
+        self._transitions.flush()
+        unsent = exists().where(
+            col(OutboxRow.request) == col(RequestRow.id),
+            col(OutboxRow.state).in_((OutboxState.PENDING, OutboxState.CLAIMED)),
+        )
+        ended = self._session.exec(
+            select(RequestRow.id)
+            .where(col(RequestRow.state).in_(FINAL), col(RequestRow.source) == source)
+            .where(col(RequestRow.changed) < before, ~unsent)
+            .order_by(col(RequestRow.number))
+            .limit(limit)
+        ).all()
+        for start in range(0, len(ended), _ASK_AT_ONCE):
+            part = ended[start : start + _ASK_AT_ONCE]
+            self._session.exec(delete(TransitionRow).where(col(TransitionRow.request).in_(part)))
+            self._session.exec(delete(EventRow).where(col(EventRow.request).in_(part)))
+            self._session.exec(delete(OutboxRow).where(col(OutboxRow.request).in_(part)))
+            self._session.exec(delete(RequestRow).where(col(RequestRow.id).in_(part)))
+            for request_id in part:
+                self._seen.pop(request_id, None)
+        return len(ended)
 
     def forget(self) -> None:
         """Let go of the rows: the transaction is over, and what they say may be too."""

@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot import logs
-from bot.background import Background
+from bot.background import Background, Mix
 from bot.chat.actions import FORM
 from bot.chat.spool import Spool, SpoolError
 from bot.cli.serve import START_DELAY, STOP_TIME, wait_for_signal
@@ -36,7 +36,8 @@ from bot.workspace.people import load_people
 from bot.workspace.server import WorkspaceServer
 from scheduler.layout import Layout, build_nodes
 from scheduler.model import GPU
-from scheduler.policy import PolicyError, compile_policy, with_teams
+from scheduler.policy import PolicyError, compile_policy
+from scheduler.simulation.tenants import guarded_part, sized_policy
 from scheduler.simulation.traces import TraceError, TraceJob, overlay, read_trace
 from storage.errors import StoreError
 from storage.records import Person, Role
@@ -116,7 +117,7 @@ def _run(
     jobs = _read_jobs(trace) if trace is not None else None
     policy = read_policy()
     if jobs is not None:
-        policy = with_teams(policy, sorted({job.tenant for job in jobs}))
+        policy = sized_policy(policy, jobs, node_gpus=max(group.gpus for group in policy.nodes))
     layout = compile_policy(policy)
     people = load_people()
     store = open_store(f"sqlite:///{folder / 'gpubot.db'}")
@@ -220,12 +221,18 @@ def _join(
     core: Core, server: WorkspaceServer, people: Workspace, jobs: Sequence[TraceJob] | None
 ) -> Bot:
     layout = core.control.terms.layout
+    gpus, node_gpus = _reserved(layout), core.control.terms.node_gpus()
+    mix = Mix()
+    if jobs is not None:
+        part = guarded_part(layout, jobs, gpus=int(BUSY * gpus), node_gpus=node_gpus)
+        mix = Mix(preemptible=1 - part)
     background = Background(
         core.desk,
         teams=core.control.terms.teams,
-        gpus=_reserved(layout),
-        node_gpus=core.control.terms.node_gpus(),
-        trace=None if jobs is None else _fill(jobs, _reserved(layout)),
+        gpus=gpus,
+        node_gpus=node_gpus,
+        trace=None if jobs is None else _fill(jobs, gpus),
+        mix=mix,
     )
     settings = read_settings(
         slack_api_url=server.api_url,

@@ -50,6 +50,12 @@ _COHORT = CohortName("trace")
 _POOL = PoolName("trace")
 _NO_QUEUE = QueueName("")
 
+KEPT_BY_TEAMS = 0.25
+"""Part of its guarantee that a policy's own team keeps beside the tenants of a trace."""
+
+USED_OF_GUARANTEES = 0.8
+"""Part of what is guaranteed that a trace's guaranteed jobs take on average."""
+
 
 def layout_for(jobs: Sequence[TraceJob], *, nodes: int, gpus_per_node: int) -> Layout:
     """The policy made for a trace on `nodes` equal nodes. Raises ValueError without jobs."""
@@ -121,6 +127,64 @@ def tenant_policy(policy: Policy, jobs: Iterable[TraceJob]) -> Policy:
     return with_teams(policy, tenants, keep=False)
 
 
+def sized_policy(policy: Policy, jobs: Sequence[TraceJob], *, node_gpus: int) -> Policy:
+    """The same policy with the trace's tenants as teams beside its own.
+
+    Its own teams keep a part of what they were guaranteed, in proportion. The rest goes to
+    the tenants by the GPU-time of their single-node jobs, which is what a team's guarantee
+    is for.
+    """
+    demand = {job.tenant: 0.0 for job in jobs}
+    for job in jobs:
+        if job.gpus <= node_gpus:
+            demand[job.tenant] += job.gpus * job.duration
+    own = {name: part for name, part in policy.teams.items() if name not in demand}
+    kept = {name: int(part.gpus * KEPT_BY_TEAMS) for name, part in own.items()}
+    total = sum(part.gpus for part in policy.teams.values())
+    gpus = kept | apportion(demand, total - sum(kept.values()))
+    teams = with_teams(policy, demand).teams
+    parts = {n: part.model_copy(update={"gpus": gpus[n]}) for n, part in teams.items()}
+    return policy.model_copy(update={"teams": parts})
+
+
+def guarded_part(layout: Layout, jobs: Sequence[TraceJob], *, gpus: int, node_gpus: int) -> float:
+    """Which part of a trace's jobs can ask for guaranteed GPUs without waiting for each other.
+
+    `gpus` is what the jobs keep in use on average. What single-node jobs are guaranteed by
+    their teams' queues and those they overflow to is compared with what they would take; a
+    reserve is left, because demand comes in waves. From 0.05 to 1.
+    """
+    single = sum(job.gpus * job.duration for job in jobs if job.gpus <= node_gpus)
+    whole = sum(job.gpus * job.duration for job in jobs)
+    if not single:
+        return 1.0
+    queues: set[QueueName] = set()
+    for tenant in sorted({job.tenant for job in jobs}):
+        found = route(layout, _plain_ask(TeamName(tenant), pods=1, gpus_per_pod=1))
+        if not isinstance(found, Refusal):
+            queues.update((found.queue, *found.overflow))
+    held = sum(
+        limits.nominal
+        for queue in layout.queues
+        if queue.name in queues
+        for (_, resource), limits in queue.quotas.items()
+        if resource == GPU
+    )
+    return min(1.0, max(0.05, USED_OF_GUARANTEES * held / (gpus * single / whole)))
+
+
+def _plain_ask(team: TeamName, *, pods: int, gpus_per_pod: int) -> Ask:
+    """A trace knows no labels: low spend, not preemptible, medium priority."""
+    return Ask(
+        team=team,
+        spend=Spend.LOW,
+        preemptible=False,
+        priority=Priority.MEDIUM,
+        pods=pods,
+        gpus_per_pod=gpus_per_pod,
+    )
+
+
 def routed_tasks(jobs: Iterable[TraceJob], layout: Layout) -> Iterator[Task]:
     """Tasks for a policy of its own: each job goes where the policy's rules send it.
 
@@ -130,11 +194,8 @@ def routed_tasks(jobs: Iterable[TraceJob], layout: Layout) -> Iterator[Task]:
     per_node = max((group.capacity.get(GPU, 0) for group in layout.node_groups), default=0)
     for job in jobs:
         pod_sets = pods_for(job.gpus, per_node or DEFAULT_NODE_SIZE)
-        ask = Ask(
-            team=TeamName(job.tenant),
-            spend=Spend.LOW,
-            preemptible=False,
-            priority=Priority.MEDIUM,
+        ask = _plain_ask(
+            TeamName(job.tenant),
             pods=pod_sets[0].count,
             gpus_per_pod=pod_sets[0].requests[GPU],
         )

@@ -94,3 +94,12 @@ def test_a_job_is_cut_into_equal_pods_that_fit_on_nodes() -> None:
     shapes = {gpus: load_of(_job(1, 0.0, gpus), Mix(), 8).ask for gpus in (1, 8, 12, 64)}
     found = {gpus: (ask.pods, ask.gpus_per_pod) for gpus, ask in shapes.items()}
     assert found == {1: (1, 1), 8: (1, 8), 12: (2, 6), 64: (8, 8)}
+
+
+def test_load_waits_until_the_loop_has_taken_in_what_was_fed(house: House) -> None:
+    background = _background(house, trace=[_job(1, 0.0), _job(2, 60.0)])
+    assert background.feed(house.clock.now(), lambda: 0) == 1
+    house.clock.advance(60)
+    assert background.feed(house.clock.now(), lambda: 0) == 0
+    house.step()
+    assert background.feed(house.clock.now(), lambda: 0) == 1

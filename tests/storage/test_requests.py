@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import Engine, event
 
 from storage.errors import UnknownRequest
-from storage.records import Source, Transition
+from storage.records import EventKind, Source, Transition
 from storage.states import IllegalMove, RequestState
 from storage.store import Store
-from tests.storage.samples import AT, admission, later, request
+from tests.storage.samples import AT, admission, later, notice, request
 
 S = RequestState
 
@@ -192,3 +192,32 @@ def test_the_last_change_of_all(store: Store) -> None:
         work.requests.move(ids[1], S.ADMITTED, at=later(7), actor="x", reason="y", attempt=1)
     with store.read() as view:
         assert view.requests.last_change() == later(7)
+
+
+def test_pruning_takes_ended_load_with_all_that_belongs_to_it_and_nothing_else(
+    store: Store,
+) -> None:
+    loads = _fill(store, 4, source=Source.TRACE)
+    (asked,) = _fill(store, 1)
+    with store.write() as work:
+        for number, one in enumerate([*loads[:3], asked]):
+            work.requests.move(one, S.CANCELLED, at=later(number), actor="x", reason="cancelled")
+            work.events.add(EventKind.CANCEL, one, "x", AT)
+        work.outbox.put(notice("unsent", request=loads[1]), AT)
+    with store.write() as work:
+        assert work.requests.prune(Source.TRACE, later(10), limit=1) == 1
+        assert work.requests.prune(Source.TRACE, later(10)) == 1
+        assert work.requests.prune(Source.TRACE, later(10)) == 0
+    with store.read() as view:
+        assert [one.id for one in view.requests.find()] == [loads[1], loads[3], asked]
+        assert [event.request for event in view.events.unhandled()] == [loads[1], asked]
+        assert view.transitions.of(loads[0]) == ()
+        assert len(view.transitions.of(asked)) == 2
+
+
+def test_what_ended_later_is_not_pruned(store: Store) -> None:
+    (one,) = _fill(store, 1, source=Source.TRACE)
+    with store.write() as work:
+        work.requests.move(one, S.CANCELLED, at=later(60), actor="x", reason="cancelled")
+        assert work.requests.prune(Source.TRACE, later(60)) == 0
+        assert work.requests.prune(Source.TRACE, later(61)) == 1

@@ -14,11 +14,13 @@ from scheduler.policy import compile_policy, load_policy
 from scheduler.simulation.tenants import (
     apportion,
     at_load,
+    guarded_part,
     layout_for,
     nodes_for,
     pods_for,
     resized,
     routed_tasks,
+    sized_policy,
     tasks_for,
     tenant_policy,
 )
@@ -110,6 +112,25 @@ def test_tenants_become_the_teams_of_a_policy_and_are_routed_by_its_rules() -> N
 def test_a_policy_that_knows_all_tenants_is_left_alone() -> None:
     policy = load_policy(POLICY.read_text(encoding="utf-8"), "policy.yaml")
     assert tenant_policy(policy, [job("nlp", 4), job("bio", 4)]) is policy
+
+
+def test_tenants_are_guaranteed_what_their_single_node_jobs_need_beside_the_policys_teams() -> None:
+    policy = load_policy(POLICY.read_text(encoding="utf-8"), "policy.yaml")
+    jobs = [job("alpha", 4, 300.0), job("beta", 1, 400.0), job("beta", 64, 9000.0)]
+    sized = sized_policy(policy, jobs, node_gpus=8)
+    gpus = {name: part.gpus for name, part in sized.teams.items()}
+    assert (gpus["nlp"], gpus["bio"], gpus["alpha"], gpus["beta"]) == (160, 40, 1800, 600)
+    assert sum(gpus.values()) == sum(part.gpus for part in policy.teams.values()) == 3200
+
+
+def test_as_much_of_a_trace_is_guaranteed_as_its_queues_can_hold() -> None:
+    policy = load_policy(POLICY.read_text(encoding="utf-8"), "policy.yaml")
+    jobs = [job("alpha", 4, 300.0), job("beta", 16, 75.0)]
+    layout = compile_policy(sized_policy(policy, jobs, node_gpus=8))
+    # Half of 8,000 GPUs is single-node: 80 % of alpha's 2,400 and the shared 1,600 holds 3,200.
+    assert guarded_part(layout, jobs, gpus=8000, node_gpus=8) == 0.8
+    assert guarded_part(layout, jobs, gpus=100, node_gpus=8) == 1.0
+    assert guarded_part(layout, jobs[1:], gpus=8000, node_gpus=8) == 1.0
 
 
 def test_resizing_changes_the_largest_group_of_nodes_only() -> None:
