@@ -30,9 +30,11 @@ from bot.control.sweeps import CardSweep, LeaseSweep, StarvationCheck, sample_us
 from bot.control.ticks import Tick, Ticker
 from bot.desk import Desk
 from bot.people import Directory
+from bot.promises import say_hollow
 from bot.settings import Settings
 from bot.views import NotReady
 from scheduler.engine import Engine
+from scheduler.guarantees import find_hollow
 from scheduler.layout import Layout
 from storage.records import Setting, Source
 from storage.store import Store
@@ -136,6 +138,7 @@ class Bot:
             with self._core.store.write() as work:
                 work.outbox.free_claims()
         self._core.control.step()
+        self._warn_of_hollow_quota()
         self.ticker.start()
         self.socket.catch_up()
         try:
@@ -158,6 +161,15 @@ class Bot:
         self._core.store.close()
         if self._spool is not None:
             self._spool.close()
+
+    def _warn_of_hollow_quota(self) -> None:
+        layout = self._core.control.terms.layout
+        try:
+            found = self._core.control.read(lambda engine: find_hollow(layout, engine.figures()))
+        except NotReady:
+            return
+        for line in say_hollow(found):
+            log.warning("%s", line)
 
     # ---- what happens by itself
 

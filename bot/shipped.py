@@ -25,8 +25,18 @@ def read_policy(path: Path | None = None) -> Policy:
     source = shipped(POLICY) if path is None else path
     try:
         text = source.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise PolicyError(
-            file=str(source), line=0, field="(file)", message=str(error), example=POLICY
-        ) from error
+    except UnicodeDecodeError as error:
+        raise _unreadable(source, "is not text (UTF-8)") from error
+    except OSError as error:
+        raise _unreadable(source, f"cannot be read: {error.strerror}") from error
     return load_policy(text, str(source))
+
+
+def _unreadable(source: Path, message: str) -> PolicyError:
+    return PolicyError(
+        file=str(source),
+        line=0,
+        field="",
+        message=message,
+        example="name a policy file, such as deploy/policy.yaml",
+    )

@@ -19,11 +19,13 @@ Path = tuple[str | int, ...]
 class PolicyError(Exception):
     """What is wrong in a policy file, where, and how it would be right.
 
-    `line` counts from 1; `field` is a dotted path; `example` is a piece of YAML.
+    `line` counts from 1; `field` is a dotted path; `example` is a piece of YAML. Line 0
+    stands for the file itself, and `example` then says what to do.
     """
 
     def __init__(self, *, file: str, line: int, field: str, message: str, example: str) -> None:
-        super().__init__(f"{file}:{line}: {field}: {message} (for example: {example})")
+        told = f"{file}:{line}: {field}: {message} (for example: {example})"
+        super().__init__(told if line else f"{file} {message}; {example}")
         self.file = file
         self.line = line
         self.field = field

@@ -83,13 +83,18 @@ def open_store(url: str) -> Store:
     Raises StoreMisconfigured for a URL or database that cannot serve, SchemaTooNew for one
     that a later version has written, StoreUnavailable for one that does not answer.
     """
-    with _told_plainly():
-        engines = open_engines(read_url(url))
-        try:
-            migrate(engines.writer)
-        except BaseException:
-            engines.dispose()
-            raise
+    place = read_url(url)
+    try:
+        with _told_plainly():
+            engines = open_engines(place)
+            try:
+                migrate(engines.writer)
+            except BaseException:
+                engines.dispose()
+                raise
+    except (StoreMisconfigured, StoreUnavailable) as error:
+        where = place.database if place.drivername == "sqlite" else place.render_as_string()
+        raise type(error)(f"{where}: {error}") from error
     return Store(engines)
 
 

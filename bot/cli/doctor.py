@@ -16,6 +16,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web import SlackResponse
 
 from bot.people import Directory, PeopleError
+from bot.promises import hollow_as_described, say_hollow
 from bot.settings import Settings, SettingsError, read_settings
 from bot.shipped import MANIFEST, read_policy, shipped
 from scheduler.policy import PolicyError, compile_policy
@@ -28,7 +29,10 @@ TIMEOUT = 10  # seconds for each call to Slack
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that was looked at. `cure` says what to do when it is not well."""
+    """One thing that was looked at. `cure` says what to do when it is not well.
+
+    Something well with a cure is a warning.
+    """
 
     what: str
     well: bool
@@ -46,7 +50,7 @@ def examine() -> Iterator[Finding]:
         return
     yield Finding(what="settings", well=True, seen="all variables can be used")
     yield _database(settings)
-    yield _policy(settings)
+    yield from _policy(settings)
     yield _people(settings)
     yield from _slack(settings)
 
@@ -58,23 +62,30 @@ def _database(settings: Settings) -> Finding:
             open_requests = sum(n for state, n in view.requests.tally().items() if not state.final)
         store.close()
     except StoreError as error:
-        cure = "check GPUBOT_DATABASE_URL, and that the folder or the server can be written to"
+        cure = (
+            "check that GPUBOT_DATABASE_URL names the right file or server, and that the folder or"
+            " the server can be written to"
+        )
         return Finding(what="database", well=False, seen=str(error), cure=cure)
     return Finding(what="database", well=True, seen=f"{open_requests} open requests")
 
 
-def _policy(settings: Settings) -> Finding:
+def _policy(settings: Settings) -> Iterator[Finding]:
     try:
         layout = compile_policy(read_policy(settings.policy))
     except PolicyError as error:
-        return Finding(
+        yield Finding(
             what="policy", well=False, seen=str(error), cure="run `gpubot policy check FILE`"
         )
-    return Finding(
+        return
+    yield Finding(
         what="policy",
         well=True,
         seen=f"{len(layout.queues)} queues in {len(layout.pools)} pools, {len(layout.teams)} teams",
     )
+    for line in say_hollow(hollow_as_described(layout)):
+        cure = "correct the policy file, and run `gpubot policy check FILE`"
+        yield Finding(what="quota", well=True, seen=line, cure=cure)
 
 
 def _people(settings: Settings) -> Finding:

@@ -74,8 +74,9 @@ def doctor() -> None:
     well = True
     for finding in examine():
         well = well and finding.well
-        typer.echo(f"{'ok  ' if finding.well else 'FAIL'}  {finding.what}: {finding.seen}")
-        if not finding.well and finding.cure:
+        mark = "FAIL" if not finding.well else "warn" if finding.cure else "ok  "
+        typer.echo(f"{mark}  {finding.what}: {finding.seen}")
+        if finding.cure:
             typer.echo(f"      -> {finding.cure}")
     if not well:
         raise typer.Exit(1)
@@ -86,6 +87,7 @@ def policy_check(
     file: Annotated[Path | None, typer.Argument(help="Without it, the default policy.")] = None,
 ) -> None:
     """Say what is wrong in a policy file, or what it amounts to."""
+    from bot.promises import hollow_as_described, say_hollow  # noqa: PLC0415 - see the module
     from bot.shipped import read_policy  # noqa: PLC0415 - see the module
     from scheduler.policy import PolicyError, compile_policy  # noqa: PLC0415 - see the module
 
@@ -97,6 +99,8 @@ def policy_check(
         f"ok: {len(layout.teams)} teams, {len(layout.queues)} queues in {len(layout.pools)} pools,"
         f" {len(layout.flavors)} flavors, {len(layout.rules)} routing rules"
     )
+    for line in say_hollow(hollow_as_described(layout)):
+        typer.echo(f"warning: {line}")
 
 
 @policy_app.command("kueue")

@@ -41,12 +41,13 @@ def run_serve() -> None:
         SettingsError,
         PolicyError,
         PeopleError,
-        StoreError,
         JournalBroken,
         CannotStart,
         SpoolError,
     ) as error:
         raise ServeError(str(error)) from error
+    except StoreError as error:
+        raise ServeError(f"GPUBOT_DATABASE_URL: {error}") from error
     log.info("serving #%s", settings.channel)
     wait_for_signal()
     log.info("stopping")

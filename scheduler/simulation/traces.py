@@ -25,6 +25,7 @@ from scheduler.model import Seconds
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _LONGEST_LINE = 65_536
+_ID = "job_id"
 
 
 class TraceError(Exception):
@@ -112,14 +113,20 @@ def read_trace(chunks: Iterable[bytes], source: str) -> list[TraceJob]:
     """Read a whole trace, in order of submission (ties: order in the file).
 
     `chunks` are the bytes of the file in pieces of any size (an open binary file will
-    do). Ids are `J` and the line number, unique within the file. Raises TraceError.
+    do). Ids are `J` and the line number, unique within the file. A job that is there twice,
+    by the trace's own ids, is a mistake. Raises TraceError.
     """
     rows = _rows(_lines(_plain(chunks, source), source), source)
     first = next(rows, None)
     if first is None:
         raise TraceError(source, f"a header such as {','.join(_ITP.columns)}", value="")
     kind, places = _format_of(first[1], source)
-    jobs = [_job(row, line, kind, places, source) for line, row in rows if row]
+    known: dict[str, int] = {}
+    jobs = []
+    for line, row in rows:
+        if row:
+            _note_id(row, line, places, known, source)
+            jobs.append(_job(row, line, kind, places, source))
     if not jobs:
         raise TraceError(source, "at least one job below the header", line=1)
     jobs.sort(key=lambda job: job.submitted)
@@ -250,6 +257,20 @@ def _format_of(header: list[str], source: str) -> tuple[_Format, dict[str, int]]
         column=missing,
         value=",".join(header),
     )
+
+
+def _note_id(
+    row: list[str], line: int, places: dict[str, int], known: dict[str, int], source: str
+) -> None:
+    """Refuse a job that is there twice; a trace without ids has nothing to tell by."""
+    place = places.get(_ID)
+    if place is None or place >= len(row):
+        return
+    job_id = row[place].strip()
+    if job_id in known:
+        expected = f"an id of its own, this one is in line {known[job_id]}, too"
+        raise TraceError(source, expected, line=line, column=_ID, value=job_id)
+    known[job_id] = line
 
 
 def _job(row: list[str], line: int, kind: _Format, places: dict[str, int], source: str) -> TraceJob:

@@ -82,6 +82,68 @@ def test_the_default_policy_is_sound() -> None:
     assert CliRunner().invoke(app, ["policy", "check"]).exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "cannot be read: No such file or directory; name a policy file, such as"),
+        (b"\x89PNG\xff\xfe", "is not text (UTF-8); name a policy file, such as"),
+        ("folder", "cannot be read: Is a directory; name a policy file, such as"),
+    ],
+)
+def test_what_is_no_policy_file_is_one_line_with_its_name(
+    tmp_path: Path, content: bytes | str | None, told: str
+) -> None:
+    path = tmp_path / "nope"
+    if content == "folder":
+        path.mkdir()
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
+    result = CliRunner().invoke(app, ["policy", "check", str(path)])
+    assert result.exit_code == 1
+    (line,) = result.output.splitlines()
+    assert f"{path} {told}" in line
+
+
+@pytest.mark.usefixtures("_well")
+def test_quota_that_the_nodes_cannot_hold_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = shipped("policy.yaml").read_text()
+    assert "{nominal: 5200, borrowing: 0}" in text
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(text.replace("{nominal: 5200, borrowing: 0}", "{nominal: 52000}"))
+    told = (
+        "quota for 56,800 GPUs of reserved-h100 is promised, but its 1,250 usable nodes have "
+        "10,000: 46,800 of them are not there"
+    )
+    checked = CliRunner().invoke(app, ["policy", "check", str(policy)])
+    assert checked.exit_code == 0
+    assert f"warning: {told}" in checked.output
+    monkeypatch.setenv("GPUBOT_POLICY", str(policy))
+    examined = CliRunner().invoke(app, ["doctor"])
+    assert examined.exit_code == 0
+    assert f"warn  quota: {told}" in examined.output
+
+
+def test_quota_that_the_nodes_hold_is_no_warning() -> None:
+    assert "warning" not in CliRunner().invoke(app, ["policy", "check"]).output
+
+
+@pytest.mark.usefixtures("_well")
+def test_a_file_that_is_no_database_is_named_with_the_variable(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    garbage = tmp_path / "notes.db"
+    garbage.write_bytes(b"these are my notes" * 500)
+    monkeypatch.setenv("GPUBOT_DATABASE_URL", f"sqlite:///{garbage}")
+    result = CliRunner().invoke(app, ["serve"])
+    assert result.exit_code != 0
+    assert f"GPUBOT_DATABASE_URL: {garbage}: file is not a database" in result.output
+    (found,) = _failed()
+    assert str(garbage) in found.seen
+    assert "GPUBOT_DATABASE_URL" in found.cure
+
+
 def test_the_manifest_asks_for_what_the_app_uses() -> None:
     manifest = yaml.safe_load(shipped(MANIFEST).read_text())
     assert manifest["settings"]["socket_mode_enabled"] is True

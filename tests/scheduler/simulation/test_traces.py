@@ -60,7 +60,7 @@ def test_line_ends_byte_order_mark_and_column_order_do_not_matter(ending: str, m
 
 @given(size=st.integers(min_value=1, max_value=200), zipped=st.booleans())
 def test_the_size_of_the_pieces_does_not_matter(size: int, zipped: bool) -> None:
-    text = (ITP + "".join(f"t{n % 3},id,{n},{n + 1},{n % 8 + 1}\n" for n in range(20))).encode()
+    text = (ITP + "".join(f"t{n % 3},id{n},{n},{n + 1},{n % 8 + 1}\n" for n in range(20))).encode()
     data = gzip.compress(text) if zipped else text
     pieces = [data[at : at + size] for at in range(0, len(data), size)]
     assert read_trace(pieces, "x") == read_trace([text], "x")
@@ -81,7 +81,7 @@ BROKEN = {
         ["line 1, column duration", "expected this column"],
     ),
     "short line": (HEAD + b"a,x,1\n", ["line 2, column num_gpu", "5 columns", "it has 3"]),
-    "no number": (HEAD + b"a,x,1,2,3\na,x,1,soon,3\n", ["line 3, column duration: found 'soon'"]),
+    "no number": (HEAD + b"a,x,1,2,3\na,y,1,soon,3\n", ["line 3, column duration: found 'soon'"]),
     "not a number": (HEAD + b"a,x,1,nan,3\n", ["line 2, column duration: found 'nan'"]),
     "infinite": (HEAD + b"a,x,inf,1,3\n", ["line 2, column submission_time: found 'inf'"]),
     "negative": (HEAD + b"a,x,1,-5,3\n", ["column duration: found '-5'", "0 or more"]),
@@ -92,7 +92,10 @@ BROKEN = {
         PHILLY.encode() + b"yesterday,1,1,1,a\n",
         ["column timestamp: found 'yesterday'", "2017"],
     ),
-    "truncated gzip": (gzip.compress(HEAD + b"a,x,1,5,1\n" * 50)[:-12], ["cut off"]),
+    "truncated gzip": (
+        gzip.compress(HEAD + b"".join(b"a,%d,1,5,1\n" % n for n in range(50)))[:-12],
+        ["cut off"],
+    ),
     "damaged gzip": (b"\x1f\x8b\x08\x00rubbish that is no deflate", ["a whole gzip file"]),
     "binary": (bytes(range(128, 256)) * 10, ["line 1", "UTF-8 text"]),
     "null bytes": (b"cluster\0,job_id\n", ["line 1", "not binary"]),
@@ -133,3 +136,16 @@ def test_copies_keep_the_span_and_multiply_the_load() -> None:
     assert overlay(jobs, 1) == jobs
     with pytest.raises(ValueError, match="1 or more"):
         overlay(jobs, 0)
+
+
+def test_a_job_that_is_there_twice_is_named_with_both_lines() -> None:
+    rows = "a,j1,1,60,1\na,j2,2,60,1\nb,j1,3,60,1\n"
+    with pytest.raises(TraceError) as caught:
+        read(ITP + rows)
+    assert (caught.value.line, caught.value.column, caught.value.value) == (4, "job_id", "j1")
+    assert "line 2" in str(caught.value)
+
+
+def test_copies_of_a_trace_are_no_jobs_twice() -> None:
+    jobs = overlay(read(ITP + "a,j1,1,60,1\na,j2,2,60,1\n"), 3)
+    assert len({job.id for job in jobs}) == 6
