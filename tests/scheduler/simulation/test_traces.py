@@ -72,6 +72,7 @@ def test_joined_gzip_files_read_as_one() -> None:
 
 
 HEAD = ITP.encode()
+ROWS = b"".join(b"a,%d,1,5,1\n" % number for number in range(50))
 BROKEN = {
     "empty": (b"", ["trace.csv: found '', expected a header such as cluster,job_id"]),
     "no header": (b"1,2,3\n", ["line 1", "'1,2,3'", "submission_time"]),
