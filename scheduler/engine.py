@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from scheduler import aging, budgets, checks, explain, figures, passes, repair, starvation
+from scheduler.defragmentation import Defragmenter
 from scheduler.doubts import NodeDoubt, find_doubts
 from scheduler.events import (
     Checkpointed,
@@ -64,6 +65,7 @@ class Engine:
 
     def __init__(self, layout: Layout) -> None:
         self._state = State(layout)
+        self._mover = Defragmenter()
 
     @property
     def layout(self) -> Layout:
@@ -112,6 +114,8 @@ class Engine:
         rounds = 0
         for _ in range(PASSES_AT_MOST):
             if not state.dirty:
+                if state.layout.options.defragment:
+                    preemptions += self._mover.make_room(state, now)
                 return replace(
                     decided,
                     admissions=tuple(admissions),
@@ -370,6 +374,11 @@ class Engine:
 
     def _evict(self, event: Evicted) -> None:
         workload = self._end(event.workload, event.at).workload
+        claim = self._state.claims.get(workload.id)
+        if claim is not None and not event.own_failure:
+            return  # it was moved: its other place is kept for it
+        if claim is not None:
+            self._revoke(claim)
         workload = aging.requeued(aging.rule_of(self._state, workload), workload, event.at)
         self._state.wait(_later(workload, event.at) if event.own_failure else workload)
         self._state.waiting[workload.id].word = Word.PREEMPTED
@@ -377,6 +386,9 @@ class Engine:
     def _finish(self, event: Finished) -> None:
         self._end(event.workload, event.at)
         self._state.flips.forget(event.workload)
+        self._mover.forget(event.workload)
+        if (claim := self._state.claims.get(event.workload)) is not None:
+            self._revoke(claim)
 
     def _change(self, event: Leaving | Unprotected | Checkpointed | Counted) -> None:
         """Something about somebody who goes on running."""
@@ -446,7 +458,8 @@ class Engine:
         for claim in list(state.claims.values()):
             if not state.future.space.stands(claim.charge.places):
                 self._revoke(claim)
-                state.wait(claim.waiting.workload)
+                if claim.waiting.workload.id not in state.running:
+                    state.wait(claim.waiting.workload)
         state.release_all()
 
 

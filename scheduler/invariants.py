@@ -112,7 +112,8 @@ def _check_waiting(state: State) -> None:
     waiting = set(state.waiting)
     _require(not waiting & set(state.running), "somebody waits and runs")
     _require(not waiting & set(state.claims), "somebody waits and has a claim")
-    _require(not set(state.claims) & set(state.running), "somebody runs and has a claim")
+    moving = set(state.claims) & set(state.running)
+    _require(moving <= set(state.leaving), "somebody runs on and has a claim")
     for number, queue in enumerate(state.queues):
         home = {w for w, entry in state.waiting.items() if entry.shapes[0][0] == number}
         listed = list(queue.keys(lambda _: 0.0))

@@ -328,9 +328,10 @@ class Options:
     freed capacity also wakes queues of other cohort trees that share the nodes.
 
     These are off by default. balanced: what prefers a topology level is shared out in equal
-    parts. packing: see `Packing`. by_cost: among targets of equal priority, the one that would
-    lose the fewest GPU-hours since its last checkpoint comes first. flips_at_most: once one of
-    two workloads has stopped the other so often, neither stops the other again; None is no limit.
+    parts. packing: see `Packing`. defragment: see `scheduler.defragmentation`. by_cost: among
+    targets of equal priority, the one that would lose the fewest GPU-hours since its last
+    checkpoint comes first. flips_at_most: once one of two workloads has stopped the other so
+    often, neither stops the other again; None is no limit.
     """
 
     claims: bool = True
@@ -339,6 +340,7 @@ class Options:
     wake_neighbours: bool = True
     balanced: bool = False
     packing: Packing = Packing.LEAST_FREE
+    defragment: bool = False
     by_cost: bool = False
     flips_at_most: int | None = None
 

@@ -212,12 +212,16 @@ class Admission:
 
 
 class PreemptionRule(enum.StrEnum):
-    """By which rule a target is stopped; the values are Kueue's reason names."""
+    """By which rule a target is stopped; the values are Kueue's reason names.
+
+    Defragmentation is our own: the target starts again elsewhere at once.
+    """
 
     IN_QUEUE = "InClusterQueue"
     RECLAIM = "InCohortReclamation"
     RECLAIM_WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
     FAIR_SHARING = "InCohortFairSharing"
+    DEFRAGMENTATION = "Defragmentation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -131,6 +131,7 @@ _EXAMPLES = {
     "levels": "levels: {gpubot.io/rack: 25}",
     "placement": "placement: {balanced: true}",
     "balanced": "balanced: true",
+    "defragment": "defragment: true",
     "name": "name: shared",
 }
 
@@ -217,6 +218,7 @@ def compile_policy(policy: Policy) -> Layout:
         node_groups=tuple(_node_group(part) for part in policy.nodes),
         options=plain.Options(
             balanced=policy.placement.balanced,
+            defragment=policy.placement.defragment,
             by_cost=policy.preemption.by_cost,
             flips_at_most=policy.preemption.flips_at_most,
         ),

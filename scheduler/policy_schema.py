@@ -266,6 +266,7 @@ class PlacementPart(Part):
     """How gangs are laid out; see `scheduler.layout.Options`."""
 
     balanced: bool = False
+    defragment: bool = False
 
 
 class PreemptionPart(Part):

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from scheduler.engine import Engine
-from scheduler.layout import Layout, Packing, build_nodes
+from scheduler.layout import Layout, Options, Packing, build_nodes
 from scheduler.policy import Policy, PolicyError, compile_policy, load_policy
 from scheduler.simulation.cluster import SimulatedNodes
 from scheduler.simulation.replay import Replay, Task
@@ -46,12 +46,27 @@ class BadInput(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class _Variant:
+    """One way to place work, to be compared with others."""
+
+    packing: Packing
+    defragments: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.packing.value}{'+defrag' if self.defragments else ''}"
+
+    def applied(self, options: Options) -> Options:
+        return replace(options, packing=self.packing, defragment=self.defragments)
+
+
+@dataclass(frozen=True, slots=True)
 class _Measured:
     """A report and what it took, reading the trace included."""
 
     report: Report
     layout: Layout
-    packing: Packing
+    variant: _Variant
     gpus: int
     wall_s: float
     peak_rss_mb: float
@@ -98,9 +113,14 @@ def replay(
         typer.Option(
             metavar="NAMES",
             help="Which nodes work is given: least-free (ours), or first-fit or spread"
-            " (Kubernetes' default) to compare with. Several, with commas: one table.",
+            " (Kubernetes' default) to compare with. Several, with commas: one table."
+            " With +defrag after a name, that one defragments.",
         ),
     ] = Packing.LEAST_FREE.value,
+    defrag: Annotated[
+        bool,
+        typer.Option("--defrag", help="Move preemptible work where that makes nodes whole."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Play a trace through engine and simulated cluster, and report waits and utilisation."""
@@ -118,16 +138,16 @@ def replay(
                 copies=_number("--copies", copies, _COPIES_AT_MOST),
                 limit=_number("--limit", limit, _JOBS_AT_MOST) if limit else None,
                 load=_share("--load", load) if load else None,
-                packing=packing,
+                variant=variant,
             )
-            for packing in _packings(placement)
+            for variant in _variants(placement, defrag=defrag)
         ]
     except (BadInput, TraceError, PolicyError) as error:
         told = " ".join(str(error).split())
         print(f"gpubot replay: {told}. Example: {EXAMPLE}", file=sys.stderr)
         raise typer.Exit(2) from error
     if as_json:
-        reports = {m.packing.value: _as_json(m) for m in played}
+        reports = {m.variant.name: _as_json(m) for m in played}
         print(json.dumps(reports if len(played) > 1 else _as_json(played[0]), indent=2))
     elif len(played) > 1:
         print(_table(played))
@@ -139,14 +159,16 @@ def _as_json(measured: _Measured) -> dict[str, object]:
     return measured.report.as_json(wall_s=measured.wall_s, peak_rss_mb=measured.peak_rss_mb)
 
 
-def _packings(names: str) -> list[Packing]:
+def _variants(names: str, *, defrag: bool) -> list[_Variant]:
     """The placements named, each once. Raises BadInput."""
     known = [packing.value for packing in Packing]
     found = []
-    for name in names.split(","):
-        if name.strip() not in known:
-            raise BadInput(f"--placement knows {', '.join(known)}, not {name.strip()[:40]!r}")
-        found.append(Packing(name.strip()))
+    for written in names.split(","):
+        name, plus, extra = written.strip().partition("+")
+        if name not in known or (plus and extra != "defrag"):
+            told = f"{', '.join(known)}, each also with +defrag, not {written.strip()[:40]!r}"
+            raise BadInput(f"--placement knows {told}")
+        found.append(_Variant(Packing(name), defrag or bool(plus)))
     return list(dict.fromkeys(found))
 
 
@@ -159,7 +181,7 @@ def _measure(
     copies: int,
     limit: int | None,
     load: float | None,
-    packing: Packing,
+    variant: _Variant,
 ) -> _Measured:
     """Read, play, and measure. Raises BadInput, TraceError, PolicyError."""
     began = time.perf_counter()
@@ -171,7 +193,7 @@ def _measure(
         per_node = gpus_per_node or 8
         count = nodes or nodes_for(jobs, gpus_per_node=per_node)
         layout = layout_for(jobs, nodes=count, gpus_per_node=per_node)
-    layout = replace(layout, options=replace(layout.options, packing=packing))
+    layout = replace(layout, options=variant.applied(layout.options))
     cluster = SimulatedNodes(build_nodes(layout), now=jobs[0].submitted)
     gpus = cluster.figures().gpus
     if not gpus:
@@ -189,7 +211,7 @@ def _measure(
             f"none of the {report.jobs} jobs of {trace} could ever start on {gpus} GPUs"
             " under this policy, give more or larger nodes"
         )
-    return _Measured(report, layout, packing, gpus, time.perf_counter() - began, _peak_rss_mb())
+    return _Measured(report, layout, variant, gpus, time.perf_counter() - began, _peak_rss_mb())
 
 
 def _at_load(jobs: list[TraceJob], gpus: int, load: float) -> list[TraceJob]:
@@ -285,10 +307,19 @@ def _text(measured: _Measured, *, own_policy: bool) -> str:
         f"fragmentation  {report.fragmentation:.2%} ({whole})",
         f"preemptions    {report.preemptions} ({report.gpu_hours_lost:.0f} GPU-hours lost)",
         f"partial gangs  {report.partial_gangs}",
+        *_moved(report),
         "",
         *_waits(report),
     ]
     return "\n".join(lines)
+
+
+def _moved(report: Report) -> Sequence[str]:
+    if report.moved is None:
+        return ()
+    moved = report.moved
+    what = f"{moved.made_whole} GPUs made whole, {moved.gpu_hours:.0f} GPU-hours run again"
+    return (f"moves          {moved.moves} ({what})",)
 
 
 def _table(played: Sequence[_Measured]) -> str:
@@ -299,13 +330,13 @@ def _table(played: Sequence[_Measured]) -> str:
     lines = [
         f"{first.report.jobs} jobs on {first.gpus} GPUs",
         "",
-        f"{'placement':<12}{'use':>8}{'stranded':>10}{'while jobs arrive':>20}{free}{heads}",
+        f"{'placement':<18}{'use':>8}{'stranded':>10}{'while jobs arrive':>20}{free}{heads}",
     ]
     for each in played:
         report = each.report
         waits = (report.waits[name].p95 for name in ("all", "8", "9-64"))
         lines.append(
-            f"{each.packing.value:<12}{report.utilisation:>8.1%}{report.fragmentation:>10.2%}"
+            f"{each.variant.name:<18}{report.utilisation:>8.1%}{report.fragmentation:>10.2%}"
             f"{report.loaded_utilisation:>11.1%}{report.loaded_fragmentation:>9.2%}"
             f"{report.whole_free:>12.0f}{''.join(f'{_span(p95):>11}' for p95 in waits)}"
             f"{report.preemptions:>11}"

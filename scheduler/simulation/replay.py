@@ -9,11 +9,11 @@ from the beginning.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scheduler import events
 from scheduler.engine import Engine
-from scheduler.model import Seconds, Workload, WorkloadId
+from scheduler.model import Preemption, PreemptionRule, Seconds, Workload, WorkloadId
 from scheduler.simulation.cluster import (
     GangEnd,
     GangGone,
@@ -94,10 +94,13 @@ class Replay:
             self._decide(now)
             if progress is not None:
                 progress(self._tally.jobs)
-        return self._tally.report(
+        report = self._tally.report(
             partial_gangs=self._cluster.partial_gangs,
             over_commitments=self._cluster.over_commitments,
         )
+        if not self._engine.layout.options.defragment:
+            return report
+        return replace(report, moved=self._tally.moved())
 
     def _submit(self, task: Task) -> None:
         self._tally.jobs += 1
@@ -116,6 +119,7 @@ class Replay:
                 self._tally.preemptions += 1
                 attempt = self._attempt(self._live[preemption.target])
                 self._cluster.stop(preemption.target, attempt, grace=0.0, at=now)
+            self._count_moves(decisions.preemptions)
             for admission in decisions.admissions:
                 live = self._live[admission.workload]
                 if not live.attempts:
@@ -133,6 +137,13 @@ class Replay:
             if not self._observe(self._cluster.advance(now)):
                 return
         raise ReplayStuck(f"no end of decisions at {now}")
+
+    def _count_moves(self, preemptions: Iterable[Preemption]) -> None:
+        moves = [p for p in preemptions if p.rule is PreemptionRule.DEFRAGMENTATION]
+        for move in moves:
+            self._tally.move(move.gpus, move.ran)
+        for served in sorted({move.preemptor for move in moves}):
+            self._tally.made_whole += self._live[served].task.workload.gpus
 
     def _sample(self, now: Seconds, interval: Seconds) -> None:
         if self._sample_at is None or now >= self._sample_at:

@@ -42,10 +42,22 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """What defragmentation did: gangs moved, GPUs given whole for it, GPU-hours run again.
+
+    The moves are among the preemptions, and what they cost among the GPU-hours lost.
+    """
+
+    moves: int
+    made_whole: int
+    gpu_hours: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """The outcome of a replay. `waits` has `all` and each of `GANG_CLASSES`, in order.
 
-    What is `loaded` is so while jobs arrive.
+    What is `loaded` is so while jobs arrive. `moved` is None unless defragmentation was on.
     """
 
     jobs: int
@@ -64,10 +76,11 @@ class Report:
     lasted: Seconds
     loaded_utilisation: float = 0.0
     loaded_fragmentation: float = 0.0
+    moved: Moved | None = None
 
     def as_json(self, *, wall_s: float, peak_rss_mb: float) -> dict[str, object]:
         """The report with the documented keys; the caller has measured time and memory."""
-        return {
+        shown: dict[str, object] = {
             "jobs": self.jobs,
             "admitted": self.admitted,
             "finished": self.finished,
@@ -88,6 +101,13 @@ class Report:
             "loaded_utilisation": round(self.loaded_utilisation, 4),
             "loaded_fragmentation": round(self.loaded_fragmentation, 4),
         }
+        if self.moved is not None:
+            shown["defragmentation"] = {
+                "moves": self.moved.moves,
+                "gpus_made_whole": self.moved.made_whole,
+                "gpu_hours_spent": round(self.moved.gpu_hours, 1),
+            }
+        return shown
 
 
 @dataclass(slots=True)
@@ -101,6 +121,9 @@ class Tally:
     preemptions: int = 0
     decisions: int = 0
     gpu_seconds_lost: float = 0.0
+    moves: int = 0
+    made_whole: int = 0
+    gpu_seconds_moved: float = 0.0
     began: Seconds | None = None
     passed: Seconds | None = None
     gpu_seconds: float = 0.0
@@ -137,6 +160,19 @@ class Tally:
         """A gang of `gpus` started for the first time after waiting for `seconds`."""
         self.admitted += 1
         self.waits[gang_class(gpus)].append(seconds)
+
+    def move(self, gpus: int, ran: Seconds) -> None:
+        """A gang that had run so long starts again elsewhere."""
+        self.moves += 1
+        self.gpu_seconds_moved += gpus * ran
+
+    def moved(self) -> Moved:
+        """What defragmentation came to so far."""
+        return Moved(
+            moves=self.moves,
+            made_whole=self.made_whole,
+            gpu_hours=self.gpu_seconds_moved / 3600.0,
+        )
 
     def report(self, *, partial_gangs: int, over_commitments: int) -> Report:
         """The figures so far."""

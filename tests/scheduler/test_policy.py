@@ -258,6 +258,12 @@ def test_balanced_placement_is_off_unless_asked_for() -> None:
     assert compile_policy(load_policy(text, "policy.yaml")).options.balanced
 
 
+def test_work_is_moved_only_where_the_file_says_so() -> None:
+    assert not compile_policy(load_policy(SMALL, "policy.yaml")).options.defragment
+    text = f"{SMALL}placement: {{defragment: true}}\n"
+    assert compile_policy(load_policy(text, "policy.yaml")).options.defragment
+
+
 def test_courtesies_are_off_unless_asked_for() -> None:
     layout = compile_policy(load_policy(SMALL, "policy.yaml"))
     assert not layout.options.by_cost

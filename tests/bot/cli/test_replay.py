@@ -138,4 +138,18 @@ def test_spreading_strands_more_than_packing() -> None:
 def test_an_unknown_placement_is_named_with_those_there_are() -> None:
     result = run("--trace", ITP, "--placement", "best")
     assert result.exit_code == 2
-    assert "least-free, first-fit, spread, not 'best'" in result.stderr
+    assert "each also with +defrag, not 'best'" in result.stderr
+
+
+def test_defragmentation_reports_what_it_moved() -> None:
+    both = report("--trace", ITP, "--nodes", "10", "--placement", "spread,spread+defrag")
+    shown, without = both["spread+defrag"], both["spread"]
+    assert isinstance(shown, dict)
+    assert isinstance(without, dict)
+    assert "defragmentation" not in without
+    assert shown["finished"] == 400
+    assert list(shown["defragmentation"]) == ["moves", "gpus_made_whole", "gpu_hours_spent"]
+    assert shown["defragmentation"]["moves"] > 0
+    assert shown["defragmentation"]["gpus_made_whole"] >= 8
+    assert shown["partial_gangs"] == 0
+    assert "GPUs made whole" in run("--trace", ITP, "--nodes", "10", "--defrag").stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler.simulation.cluster import Figures
-from scheduler.simulation.report import GANG_CLASSES, Tally, Waits, gang_class
+from scheduler.simulation.report import GANG_CLASSES, Moved, Tally, Waits, gang_class
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,14 @@ def test_means_are_weighted_by_time_and_by_the_gpus_there_were() -> None:
     assert report.utilisation == (4 * 10 + 8 * 20) / (16 * 10 + 8 * 20)
     assert report.fragmentation == 4 * 10 / (16 * 10 + 8 * 20)
     assert report.whole_free == (16 - 4 - 4) * 10 / 30
+
+
+def test_moves_are_summed_in_gpu_hours() -> None:
+    tally = Tally()
+    tally.move(4, 1800.0)
+    tally.move(8, 900.0)
+    tally.made_whole += 8
+    assert tally.moved() == Moved(moves=2, made_whole=8, gpu_hours=4.0)
 
 
 def test_waits_are_kept_by_class_and_interpolated() -> None:

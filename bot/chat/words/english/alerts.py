@@ -30,6 +30,10 @@ _RULES: dict[PreemptionRule, str] = {
         "what is borrowed is shared fairly: {loser_queue}, where {losers} ran, held more than its "
         "share, {winner_queue} less"
     ),
+    PreemptionRule.DEFRAGMENTATION: (
+        "{winner} needs whole nodes, and there is other room for {losers}, which start again there "
+        "at once"
+    ),
 }
 
 _CAUSES: dict[str, str] = {

@@ -1,0 +1,206 @@
+"""Room for whole nodes out of pieces: who is moved, where to, and that nothing is half done."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.events import Evicted, Finished, NodeRemoved, Restored
+from scheduler.invariants import check_invariants
+from scheduler.layout import HOSTNAME, Options
+from scheduler.model import (
+    GPU,
+    Admission,
+    Decisions,
+    NodeName,
+    PodSet,
+    PodSetAssignment,
+    PreemptionRule,
+    QueueName,
+    TopologyMode,
+    TopologyRequest,
+    WorkloadId,
+)
+from tests.scheduler.builders import (
+    H100,
+    Cluster,
+    a_flavor,
+    a_layout,
+    a_node,
+    a_queue,
+    a_workload,
+    names,
+)
+
+RACK = "example.com/rack"
+ON = Options(defragment=True)
+IN_ONE_RACK = TopologyRequest(mode=TopologyMode.REQUIRED, level=RACK)
+
+
+def nodes_of_8(count: int, *, options: Options = ON, min_runtime: float = 0.0) -> Cluster:
+    """Nodes n0, n1 ... in racks of two."""
+    nodes = [
+        a_node(f"n{i}", labels={**a_node(f"n{i}").labels, RACK: f"r{i // 2}"}) for i in range(count)
+    ]
+    queue = a_queue("A", 1000, min_runtime=min_runtime)
+    flavor = a_flavor(levels=(RACK, HOSTNAME))
+    return Cluster(a_layout(queue, flavors=(flavor,), options=options), *nodes)
+
+
+def put(
+    cluster: Cluster, name: str, *nodes: str, gpus: int, at: float = 900.0, preemptible: bool = True
+) -> None:
+    """A gang that runs since `at` with one pod on each of these nodes."""
+    workload = a_workload(name, "A", len(nodes), gpus, created=at, preemptible=preemptible)
+    lie = PodSetAssignment(
+        name="main",
+        count=len(nodes),
+        flavors={GPU: H100},
+        nodes=tuple((NodeName(node), 1) for node in sorted(nodes)),
+    )
+    admission = Admission(
+        workload=WorkloadId(name), queue=QueueName("A"), assignments=(lie,), at=at
+    )
+    cluster.engine.apply(Restored(workload=workload, admission=admission))
+
+
+def want(cluster: Cluster, pods: int, topology: TopologyRequest | None = None) -> Decisions:
+    """Somebody asks for whole nodes; what is decided."""
+    sets = (PodSet(count=pods, requests={GPU: 8}, topology=topology),)
+    cluster.submit(a_workload("whole", "A", pods, 8, created=cluster.now, pod_sets=sets))
+    decisions = cluster.cycle()
+    check_invariants(cluster.engine)
+    return decisions
+
+
+def let_go(cluster: Cluster, decisions: Decisions) -> list[str]:
+    """Those who were told to stop are gone; who starts in the very next cycle."""
+    for stop in decisions.preemptions:
+        cluster.engine.apply(Evicted(workload=stop.target, at=cluster.now))
+        check_invariants(cluster.engine)
+    started = names(cluster.cycle().admissions)
+    check_invariants(cluster.engine)
+    return started
+
+
+def test_the_cheapest_gang_is_moved_into_another_piece_and_the_node_given_whole() -> None:
+    cluster = nodes_of_8(2)
+    put(cluster, "long", "n0", gpus=4, at=100.0)
+    put(cluster, "fresh", "n1", gpus=4, at=990.0)
+    (stop,) = (decisions := want(cluster, 1)).preemptions
+    assert (stop.target, stop.preemptor) == ("fresh", "whole")
+    assert (stop.rule, stop.gpus, stop.ran) == (PreemptionRule.DEFRAGMENTATION, 4, 10.0)
+    assert sorted(let_go(cluster, decisions)) == ["fresh", "whole"]
+    assert cluster.where("fresh") == {"n0": 1}
+    assert cluster.where("whole") == {"n1": 1}
+
+
+def test_nothing_moves_unless_the_policy_says_so() -> None:
+    cluster = nodes_of_8(2, options=Options())
+    put(cluster, "a", "n0", gpus=4)
+    put(cluster, "b", "n1", gpus=4)
+    assert not want(cluster, 1)
+
+
+def test_nothing_moves_without_another_place_for_it() -> None:
+    cluster = nodes_of_8(2)
+    put(cluster, "a", "n0", gpus=5)
+    put(cluster, "b", "n1", gpus=4)
+    assert not want(cluster, 1)
+    assert cluster.waiting() == ["whole"]
+
+
+def test_who_is_not_preemptible_stays() -> None:
+    cluster = nodes_of_8(2)
+    put(cluster, "fixed", "n1", gpus=4, at=999.0, preemptible=False)
+    put(cluster, "loose", "n0", gpus=4, at=100.0)
+    (stop,) = want(cluster, 1).preemptions
+    assert stop.target == "loose"
+
+
+def test_who_has_just_started_stays_until_his_minimum_run_time_is_over() -> None:
+    cluster = nodes_of_8(2, min_runtime=60.0)
+    put(cluster, "a", "n0", gpus=4, at=999.0)
+    put(cluster, "b", "n1", gpus=4, at=100.0)
+    (stop,) = want(cluster, 1).preemptions
+    assert stop.target == "b"
+
+
+def test_a_whole_rack_is_cleared_where_that_costs_least() -> None:
+    cluster = nodes_of_8(6)
+    put(cluster, "a", "n0", gpus=4, at=100.0)
+    put(cluster, "b", "n1", gpus=4, at=100.0)
+    put(cluster, "c", "n2", gpus=4, at=900.0)
+    put(cluster, "d", "n4", gpus=4, at=800.0)
+    put(cluster, "e", "n5", gpus=3, at=800.0)
+    decisions = want(cluster, 2, IN_ONE_RACK)
+    assert [stop.target for stop in decisions.preemptions] == ["c"]
+    assert sorted(let_go(cluster, decisions)) == ["c", "whole"]
+    assert cluster.where("whole") == {"n2": 1, "n3": 1}
+
+
+def test_a_gang_is_moved_only_once() -> None:
+    cluster = nodes_of_8(3)
+    put(cluster, "a", "n0", gpus=4)
+    put(cluster, "b", "n1", gpus=4)
+    put(cluster, "c", "n2", gpus=8, preemptible=False)
+    first = want(cluster, 1)
+    (stop,) = first.preemptions
+    let_go(cluster, first)
+    cluster.engine.apply(Finished(workload=WorkloadId("whole"), at=cluster.now))
+    other = "b" if stop.target == "a" else "a"
+    cluster.engine.apply(Finished(workload=WorkloadId(other), at=cluster.now))
+    put(cluster, "d", "n0" if cluster.where(stop.target) == {"n1": 1} else "n1", gpus=4, at=1.0)
+    again = want(cluster, 1)
+    assert [s.target for s in again.preemptions] == ["d"]
+
+
+def test_a_place_that_is_lost_meanwhile_sends_the_moved_back_to_their_queue() -> None:
+    cluster = nodes_of_8(2)
+    put(cluster, "long", "n0", gpus=4, at=100.0)
+    put(cluster, "fresh", "n1", gpus=4, at=990.0)
+    decisions = want(cluster, 1)
+    cluster.engine.apply(NodeRemoved(node=NodeName("n0")))
+    cluster.cycle()
+    let_go(cluster, decisions)
+    assert "fresh" in cluster.waiting() or cluster.where("fresh") == {"n1": 1}
+
+
+def test_who_finishes_instead_of_moving_frees_both_places() -> None:
+    cluster = nodes_of_8(2)
+    put(cluster, "long", "n0", gpus=4, at=100.0)
+    put(cluster, "fresh", "n1", gpus=4, at=990.0)
+    want(cluster, 1)
+    cluster.engine.apply(Finished(workload=WorkloadId("fresh"), at=cluster.now))
+    assert names(cluster.cycle().admissions) == ["whole"]
+    check_invariants(cluster.engine)
+    assert cluster.engine.figures().free == 4
+
+
+_JOBS = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(1, 7), st.booleans(), st.integers(1, 900)),
+    max_size=10,
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(_JOBS, st.integers(1, 3), st.booleans())
+def test_whoever_is_moved_and_for_whom_all_start_at_once(
+    jobs: list[tuple[int, int, bool, int]], pods: int, one_rack: bool
+) -> None:
+    cluster = nodes_of_8(6)
+    free = [8] * 6
+    for number, (node, gpus, preemptible, at) in enumerate(jobs):
+        if gpus <= free[node]:
+            free[node] -= gpus
+            name, place = f"j{number}", f"n{node}"
+            put(cluster, name, place, gpus=gpus, at=float(at), preemptible=preemptible)
+    before = set(cluster.running())
+    decisions = want(cluster, pods, IN_ONE_RACK if one_rack else None)
+    moved = [stop.target for stop in decisions.preemptions]
+    if decisions.admissions or not moved:
+        assert not moved
+        return
+    started = let_go(cluster, decisions)
+    assert sorted(started) == sorted([*moved, "whole"])
+    assert set(cluster.running()) == before | {"whole"}
