@@ -92,13 +92,18 @@ class Bot:
             base_url=settings.slack_api_url,
             timeout=SLACK_TIMEOUT,
         )
-        voice = Voice(
-            words=words_for(None),
-            people=People(core.desk.person),
-            oncall_group=settings.oncall_group,
-        )
         once = StoredOnce(core.store, lambda: moment(core.control.wall.now()))
         try:
+            places = Places(
+                channel=_channel(client, settings.channel, "GPUBOT_CHANNEL"),
+                oncall=_channel(client, settings.oncall_channel, "GPUBOT_ONCALL_CHANNEL"),
+            )
+            voice = Voice(
+                words=words_for(None),
+                people=People(core.desk.person),
+                oncall_group=settings.oncall_group,
+                channel=places.channel,
+            )
             app = build_app(
                 core.desk,
                 client=client,
@@ -107,10 +112,6 @@ class Bot:
                 once=once,
                 threads=SlackThreads(client),
                 workers=self._workers,
-            )
-            places = Places(
-                channel=_channel(client, settings.channel, "GPUBOT_CHANNEL"),
-                oncall=_channel(client, settings.oncall_channel, "GPUBOT_ONCALL_CHANNEL"),
             )
         except SlackApiError as error:
             raise CannotStart(

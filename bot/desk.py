@@ -14,8 +14,6 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from pydantic import TypeAdapter
-
 from bot.asks import Ask
 from bot.atlas import map_view
 from bot.clock import moment
@@ -24,7 +22,9 @@ from bot.glance import cluster_view, team_shares
 from bot.listing import list_queue
 from bot.people import Directory
 from bot.plans import Load, named, near, never_fits, plan, refuse
-from bot.remedies import mend
+from bot.refusals import read_refusal, write_refusal
+from bot.remedies import mend, without
+from bot.rights import refuse_order, seen_by
 from bot.rows import OPEN_FIRST, Domain, card_of, domains_of, explain_all, story_of
 from bot.terms import WAITING_AT_MOST
 from bot.views import (
@@ -41,6 +41,7 @@ from bot.views import (
     Refused,
     StatusView,
     Submitted,
+    Unconfirmed,
     Verb,
     WhyView,
 )
@@ -57,7 +58,7 @@ OPEN = tuple(state for state in RequestState if state not in FINAL)
 ROWS = 10  # rows of a status; the rest is counted
 ENDED_ROWS = 5
 LOAD_SLACK = 1.25  # background work asks for this much more time than it will need
-_MAY_ORDER_ALL = frozenset({Role.ADMIN})
+GLANCE = 0.5  # seconds a look may wait that Slack waits for
 
 
 class Desk:
@@ -100,7 +101,7 @@ class Desk:
             if first and isinstance(planned, Workload) and self._too_many(work, person_id):
                 planned = refuse(RefusalCode.TOO_MANY_WAITING, most=self._waiting_at_most)
             if first and isinstance(planned, Refused):
-                work.inbox.remember(key, _refused_json(planned))
+                work.inbox.remember(key, write_refusal(planned))
             elif first and isinstance(planned, Workload):
                 request_id = work.requests.next_id()
                 request = _new_request(planned, request_id, ask.text, Source.CHAT, now)
@@ -114,6 +115,23 @@ class Desk:
             return planned
         decided = self._carried_out(event.id)
         return Submitted(card=self.card(request.id), decided=decided)
+
+    def examine(self, person_id: str, ask: Ask) -> tuple[Refused, ...]:
+        """Everything that is wrong with an ask, found in memory and fast; nothing is stored.
+
+        `submit` may still refuse what only storage knows.
+        """
+        now = self._control.clock.now()
+        person = self._directory.person(person_id)
+        found: list[Refused] = []
+        rest: Ask | None = ask
+        while rest is not None:
+            planned = self._plan(rest, person, now, patience=GLANCE)
+            if isinstance(planned, Workload):
+                break
+            found.append(planned)
+            rest = without(rest, planned)
+        return tuple(found)
 
     def submit_load(self, loads: Sequence[Load], *, fed: Setting) -> tuple[str, ...]:
         """Store background load, and with it how far it was fed; returns the new ids.
@@ -153,20 +171,23 @@ class Desk:
         # Its lease covers its run time: what a trace recorded is not cut short by our policy.
         return dataclasses.replace(found, duration=load.run_for * LOAD_SLACK)
 
-    def _plan(self, ask: Ask, person: Person, now: Seconds) -> Workload | Refused:
+    def _plan(
+        self, ask: Ask, person: Person, now: Seconds, *, patience: float | None = None
+    ) -> Workload | Refused:
         found = plan(ask, person, self._terms, now)
         if isinstance(found, Workload):
-            found = self._graded(found, ask, person, now)
-        return self._fits(found) if isinstance(found, Workload) else found
+            found = self._graded(found, ask, person, now, patience)
+        return self._fits(found, patience) if isinstance(found, Workload) else found
 
     def _graded(
-        self, planned: Workload, ask: Ask, person: Person, now: float
+        self, planned: Workload, ask: Ask, person: Person, now: float, patience: float | None
     ) -> Workload | Refused:
         """The workload in the class that its team's budgets leave it, often the one it asks for."""
         asked = planned.priority_class
         try:
             grade = self._control.read(
-                lambda engine: engine.grade(planned.team, asked, planned.gpus)
+                lambda engine: engine.grade(planned.team, asked, planned.gpus),
+                patience=patience,
             )
         except NotReady:
             return planned
@@ -191,49 +212,53 @@ class Desk:
         with self._store.read() as view:
             return view.settings.get(name)
 
-    def cancel(self, person_id: str, request_id: str, *, key: str) -> Done | Refused:
-        """End a request that waits, or stop one that runs."""
-        return self._order(person_id, request_id, EventKind.CANCEL, key)
+    def cancel(
+        self, person_id: str, request_id: str, *, key: str, confirmed: bool = True
+    ) -> Done | Unconfirmed | Refused:
+        """End a request that waits, or stop one that runs; the latter only if confirmed."""
+        return self._order(person_id, request_id, EventKind.CANCEL, key, confirmed=confirmed)
 
-    def release(self, person_id: str, request_id: str, *, key: str) -> Done | Refused:
-        """Give back what a running request holds."""
-        return self._order(person_id, request_id, EventKind.RELEASE, key)
+    def release(
+        self, person_id: str, request_id: str, *, key: str, confirmed: bool = True
+    ) -> Done | Unconfirmed | Refused:
+        """Give back what a running request holds, if that is confirmed."""
+        return self._order(person_id, request_id, EventKind.RELEASE, key, confirmed=confirmed)
 
-    def _order(self, person_id: str, request_id: str, kind: EventKind, key: str) -> Done | Refused:
+    def _order(
+        self, person_id: str, request_id: str, kind: EventKind, key: str, *, confirmed: bool
+    ) -> Done | Unconfirmed | Refused:
         person = self._directory.person(person_id)
         wanted = request_id.strip().upper()
+        verb = Verb.RELEASING if kind is EventKind.RELEASE else Verb.CANCELLED
         with self._store.write() as work:
             first = work.inbox.first(key, self._wall())
             request = work.requests.get(wanted)
             if request is None:
                 return refuse(RefusalCode.NO_SUCH_REQUEST, request=request_id)
-            refused = self._may_order(person, request, kind) if first else None
+            answer = {} if first else work.inbox.answer(key) or {}
+            if "refused" in answer:
+                return read_refusal(answer)
+            refused = refuse_order(person, request, kind) if first else None
             if refused is not None:
+                work.inbox.remember(key, write_refusal(refused))
                 return refused
-            if first:
+            asks = request.state.holding and not confirmed if first else "unconfirmed" in answer
+            if first and asks:
+                work.inbox.remember(key, {"unconfirmed": request.id})
+            elif first:
                 at = moment(self._control.clock.now())
                 event = work.events.add(kind, request.id, person_id, at)
                 work.inbox.remember(key, {"request": request.id})
+        if asks:
+            return Unconfirmed(verb=verb, card=self.card(wanted))
         if first:
             self._carried_out(event.id)
-        verb = Verb.RELEASING if kind is EventKind.RELEASE else Verb.CANCELLED
         return Done(verb=verb, card=self.card(wanted), again=not first)
 
-    def _may_order(self, person: Person, request: Request, kind: EventKind) -> Refused | None:
-        workload = request.workload
-        leads = person.role is Role.LEAD and workload.team in person.teams
-        if workload.owner != person.id and not leads and person.role not in _MAY_ORDER_ALL:
-            return refuse(RefusalCode.NOT_YOURS, request=request.id, team=workload.team)
-        if request.state.final or request.state is S.STOPPING:
-            return refuse(RefusalCode.ALREADY_ENDED, request=request.id, state=request.state)
-        if kind is EventKind.RELEASE and request.state is S.WAITING:
-            return refuse(RefusalCode.NOT_RUNNING, request=request.id, state=request.state)
-        return None
-
-    def _fits(self, workload: Workload) -> Workload | Refused:
+    def _fits(self, workload: Workload, patience: float | None) -> Workload | Refused:
         """The workload, unless the engine knows that it could never start."""
         try:
-            refusal = self._control.read(lambda engine: engine.check(workload))
+            refusal = self._control.read(lambda engine: engine.check(workload), patience=patience)
         except NotReady:
             return workload  # stored now, judged when the engine is there
         return workload if refusal is None else never_fits(refusal)
@@ -250,7 +275,7 @@ class Desk:
         card has to look at.
         """
         if "refused" in answer:
-            return _refused_from(answer)
+            return read_refusal(answer)
         try:
             card = self.card(str(answer.get("request", "")))
         except KeyError:
@@ -274,6 +299,8 @@ class Desk:
     def status(self, person_id: str, what: str | None = None) -> StatusView | Refused:
         """Own requests, the cluster, and those of one request, person or team."""
         now = self._control.clock.now()
+        person = self._directory.person(person_id)
+        about: str | None = None
         rows: tuple[Request, ...] = ()
         with self._store.read() as view:
             mine = view.requests.find(states=OPEN, owner=person_id)
@@ -281,34 +308,38 @@ class Desk:
                 found = self._about(view, what)
                 if isinstance(found, Refused):
                     return found
-                rows = found
-        cards = self._cards(rows[:ROWS])
+                about, rows = found
+        cards = tuple(seen_by(person, card) for card in self._cards(rows[:ROWS]))
         return StatusView(
             person=person_id,
             mine=self._cards(_by_state(mine)[:ROWS]),
             cluster=self._look(lambda engine: cluster_view(engine, self._terms, now)),
-            about=what,
+            about=about,
             rows=cards,
             more=len(rows) - len(cards),
+            may_ask=self._may_ask(person),
         )
 
-    def _about(self, view: Work, what: str) -> tuple[Request, ...] | Refused:
+    def _about(self, view: Work, what: str) -> tuple[str, tuple[Request, ...]] | Refused:
+        """What a word means, by its id, and the requests that are meant."""
         word = what.strip()
         if word.upper().startswith("R-"):
             request = view.requests.get(word.upper())
             if request is None:
                 return refuse(RefusalCode.NO_SUCH_REQUEST, request=word)
-            return (request,)
-        person = word.removeprefix("<@").removesuffix(">").removeprefix("@").split("|")[0]
-        owner = self._owner(person)
+            return request.id, (request,)
+        owner = self._owner(word)
         if owner is not None:
-            return _by_state(view.requests.find(states=OPEN, owner=owner))
-        if word.lower() in self._terms.teams:
-            return _by_state(view.requests.find(states=OPEN, team=word.lower()))
+            return owner, _by_state(view.requests.find(states=OPEN, owner=owner))
+        team = word.lower()
+        if team in self._terms.teams:
+            return team, _by_state(view.requests.find(states=OPEN, team=team))
         names = [*self._terms.teams, *(p.name for p in self._directory.people())]
         return refuse(RefusalCode.UNKNOWN_TARGET, near(word, names), what=word)
 
-    def _owner(self, word: str) -> str | None:
+    def _owner(self, what: str) -> str | None:
+        """The id of the person that a name, an id or a mention (even one spelt out) means."""
+        word = what.strip().removeprefix("<@").removesuffix(">").removeprefix("@").split("|")[0]
         if self._directory.knows(word):
             return word
         by_name = [p.id for p in self._directory.people() if p.name.lower() == word.lower()]
@@ -317,8 +348,9 @@ class Desk:
     def queue(self, person_id: str, what: str | None = None, page: int = 1) -> QueueView | Refused:
         """Who waits, in the engine's own order and with its reasons; own rows first."""
         now = self._control.clock.now()
+        owner = self._owner(what) if what is not None else None
         return self._look(
-            lambda engine: list_queue(engine, self._terms, person_id, what, page, now)
+            lambda engine: list_queue(engine, self._terms, person_id, what, page, now, owner=owner)
         )
 
     def why(self, person_id: str, request_id: str) -> WhyView | Refused:
@@ -329,7 +361,7 @@ class Desk:
             lines = view.transitions.of(wanted)
         if request is None:
             return refuse(RefusalCode.NO_SUCH_REQUEST, request=request_id, person=person_id)
-        card = self._card_of(request)
+        card = seen_by(self._directory.person(person_id), self._card_of(request))
         return WhyView(card=card, story=story_of(lines), owners=self._owners(card.explanation))
 
     def _owners(self, why: Explanation | None) -> dict[str, str]:
@@ -361,7 +393,12 @@ class Desk:
             open=self._cards(_by_state(opened)),
             ended=self._cards(ended),
             at=self._control.clock.now(),
+            may_ask=self._may_ask(self._directory.person(person_id)),
         )
+
+    def _may_ask(self, person: Person) -> bool:
+        """Whether there is a team to charge what this person asks for."""
+        return any(team in self._terms.teams for team in person.teams)
 
     def last_request(self, person_id: str) -> str | None:
         """The id of the request that a person made last, whatever became of it."""
@@ -458,22 +495,3 @@ def _new_request(
         created=created,
         changed=created,
     )
-
-
-def _refused_json(refused: Refused) -> Json:
-    return {
-        "refused": refused.code,
-        "args": dict(refused.args),
-        "near": list(refused.near),
-        "limit": refused.limit,
-        "instead": None if refused.instead is None else dataclasses.asdict(refused.instead),
-    }
-
-
-def _refused_from(answer: Json) -> Refused:
-    fields = {**answer, "code": answer["refused"]}
-    del fields["refused"]
-    return _REFUSED.validate_python(fields)
-
-
-_REFUSED = TypeAdapter(Refused)

@@ -20,10 +20,20 @@ Wanted = Callable[[Workload], bool]
 
 
 def list_queue(
-    engine: Engine, terms: Terms, person_id: str, what: str | None, page: int, now: Seconds
+    engine: Engine,
+    terms: Terms,
+    person_id: str,
+    what: str | None,
+    page: int,
+    now: Seconds,
+    *,
+    owner: str | None = None,
 ) -> QueueView | Refused:
-    """One page of those who wait in a pool, a queue, for a team or a GPU model, or of all."""
-    wanted = _wanted(terms, what)
+    """One page of those who wait in a pool, a queue, for a team or a GPU model, or of all.
+
+    `owner` is the person that `what` names, where it names one.
+    """
+    wanted = _wanted(terms, what, owner)
     if isinstance(wanted, Refused):
         return wanted
     waiting = [workload for workload in engine.pending() if wanted(workload)]
@@ -62,8 +72,8 @@ def list_queue(
     )
 
 
-def _wanted(terms: Terms, what: str | None) -> Wanted | Refused:
-    """Which waiting requests a word means. Pools come before queues, teams and models."""
+def _wanted(terms: Terms, what: str | None, owner: str | None) -> Wanted | Refused:
+    """Which waiting requests a word means: a pool, a team, a model, a queue, or a person."""
     if what is None:
         return lambda _: True
     word = what.strip().lower()
@@ -78,6 +88,8 @@ def _wanted(terms: Terms, what: str | None) -> Wanted | Refused:
         return lambda workload: _model(workload, terms).lower() == word
     if word in queues:
         return lambda workload: workload.queue.lower() == word
+    if owner is not None:
+        return lambda workload: workload.owner == owner
     known = [*pools, *terms.teams, *models, *queues]
     return refuse(RefusalCode.UNKNOWN_TARGET, near(word, known), what=what)
 

@@ -33,6 +33,33 @@ def mend(ask: Ask, refused: Refused, node_gpus: int) -> Ask | None:
     return changed
 
 
+def without(ask: Ask, refused: Refused) -> Ask | None:
+    """`ask` as if what `refused` names had not been said; None if it was not said at all.
+
+    Only for looking at the rest: each time something less is left to be wrong.
+    """
+    match refused.code:
+        case RefusalCode.NEVER_FITS if refused.limit is LimitKind.BUDGET:
+            easier = dataclasses.replace(ask, priority=None)
+        case RefusalCode.NAME_TOO_LONG:
+            easier = dataclasses.replace(ask, name=None)
+        case RefusalCode.PRIORITY_NOT_ALLOWED:
+            easier = dataclasses.replace(ask, priority=None)
+        case RefusalCode.UNKNOWN_MODEL:
+            easier = dataclasses.replace(ask, model=None)
+        case RefusalCode.UNKNOWN_LEVEL:
+            easier = dataclasses.replace(ask, topology=None)
+        case RefusalCode.UNKNOWN_TEAM | RefusalCode.NOT_YOUR_TEAM:
+            easier = dataclasses.replace(ask, team=None)
+        case RefusalCode.LEASE_TOO_LONG | RefusalCode.LEASE_TOO_SHORT:
+            easier = dataclasses.replace(ask, duration=None)
+        case RefusalCode.NOT_A_SIZE | RefusalCode.NOT_DIVISIBLE | RefusalCode.NEVER_FITS:
+            easier = _sized(ask, 1)
+        case _:
+            return None
+    return easier if easier != ask else None
+
+
 def _named(ask: Ask, code: RefusalCode, near: tuple[str, ...]) -> Ask | None:
     match code:
         case RefusalCode.UNKNOWN_MODEL:

@@ -65,7 +65,8 @@ class CardView:
     `nodes` are (node, GPUs) while it holds GPUs; `explanation` is there while it waits.
     `topology` is what was asked for in words (`same rack`); `domain` the (level, value) pairs
     that all its nodes share, coarse to fine. `buttons` that fit the state are the renderer's
-    choice from `state`.
+    choice from `state`. `may_end` is false when it was drawn for one person who may not end it;
+    a card for all to see leaves it true.
     """
 
     request: str
@@ -92,6 +93,7 @@ class CardView:
     flavor: str | None = None
     explanation: Explanation | None = None
     ended_by: str | None = None
+    may_end: bool = True
     attempt: int = 0
     text: str = ""
     topology: str = ""
@@ -126,6 +128,14 @@ class Done:
     verb: Verb
     card: CardView
     again: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unconfirmed:
+    """Nothing was done yet: it holds GPUs, and the order did not say that this is meant."""
+
+    verb: Verb
+    card: CardView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +186,11 @@ class ClusterView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusView:
-    """`/gpu status`: own rows first, then the cluster (or one team, person, request)."""
+    """`/gpu status`: own rows first, then the cluster (or one team, person, request).
+
+    `about` is the id of the request or person, or the team. `may_ask` is false for a
+    person without a team, who cannot ask for anything yet.
+    """
 
     person: str
     mine: tuple[CardView, ...]
@@ -184,6 +198,7 @@ class StatusView:
     about: str | None = None
     rows: tuple[CardView, ...] = ()
     more: int = 0
+    may_ask: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,6 +264,7 @@ class MineView:
     open: tuple[CardView, ...]
     ended: tuple[CardView, ...]
     at: float
+    may_ask: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

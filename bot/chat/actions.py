@@ -47,9 +47,10 @@ class _Value(BaseModel):
 
 
 class RequestValue(_Value):
-    """A button about one request."""
+    """A button about one request. With `replace` the answer takes the place of the question."""
 
     request: str = Field(pattern=r"^R-[0-9]{1,12}$")
+    replace: bool = False
 
 
 class PageValue(_Value):

@@ -24,9 +24,11 @@ from bot.asks import Ask
 from bot.chat import conversation, grammar
 from bot.chat.actions import FORM, ActionId, FormPlace, PageValue, RequestValue
 from bot.chat.cards import lists
-from bot.chat.cards.form import form, read_form
+from bot.chat.cards.form import form, mark_refused, read_form
 from bot.chat.cards.home import home
+from bot.chat.cards.requests import refused as refused_message
 from bot.chat.conversation import Asker
+from bot.chat.deliveries import Deliveries
 from bot.chat.discreet import LIBRARY_LOGGERS, discreet_logger
 from bot.chat.markup import Markup
 from bot.chat.message import Lines, build
@@ -34,7 +36,7 @@ from bot.chat.ports import Desk, Once, Threads
 from bot.chat.replies import Body, Place, Replier, place_of
 from bot.chat.spool import Workers
 from bot.chat.voice import Voice
-from bot.views import NotReady
+from bot.views import NotReady, RefusalCode, Refused
 
 COMMAND = "/gpu"
 WORKERS = 24  # a handler may wait a second for the first decision
@@ -126,6 +128,7 @@ class Chat:
         self.desk, self.voice, self.once, self.threads = desk, voice, once, threads
         self.client, self.identity = client, identity
         self.replier = Replier(client)
+        self.deliveries = Deliveries(once)
 
     def register(self, app: App) -> None:
         """Bind every door. The last action is for ids this version does not make."""
@@ -189,15 +192,21 @@ class Chat:
         self._open_form(body)
 
     def on_form(self, ack: Ack, body: dict[str, Any]) -> None:
-        """The form was sent: errors stay in it, the rest is answered where it was opened."""
+        """The form was sent: what is wrong is said in it, the rest where it was opened.
+
+        The desk's look comes before the acknowledgement, so that nobody fills it in twice.
+        """
         view = body["view"]
         filled = read_form(self.voice, view["state"]["values"])
-        if filled.errors:
-            ack(response_action="errors", errors=dict(filled.errors))
+        person = body["user"]["id"]
+        refused = self.desk.examine(person, filled.ask)
+        errors = {**mark_refused(self.voice, refused, view["state"]["values"]), **filled.errors}
+        if errors:
+            ack(response_action="errors", errors=errors)
             return
         ack()
         opened = FormPlace.model_validate_json(view.get("private_metadata") or "{}")
-        place = Place(user=body["user"]["id"], channel=opened.channel)
+        place = Place(user=person, channel=opened.channel)
         self._converse(grammar.Request(filled.ask), place, f"form:{view['id']}", private=True)
 
     def on_why(self, ack: Ack, body: dict[str, Any]) -> None:
@@ -208,12 +217,12 @@ class Chat:
     def on_cancel(self, ack: Ack, body: dict[str, Any]) -> None:
         """Cancel, confirmed."""
         ack()
-        self._pressed(body, lambda value: grammar.Cancel(value.request))
+        self._pressed(body, lambda value: grammar.Cancel(value.request, confirmed=True))
 
     def on_release(self, ack: Ack, body: dict[str, Any]) -> None:
         """Release, confirmed."""
         ack()
-        self._pressed(body, lambda value: grammar.Release(value.request))
+        self._pressed(body, lambda value: grammar.Release(value.request, confirmed=True))
 
     def on_page(self, ack: Ack, body: dict[str, Any]) -> None:
         """Another page of the queue, in place of the one shown."""
@@ -239,7 +248,9 @@ class Chat:
         value = self._value(body, RequestValue)
         if value is None:
             return
-        self._converse(command(value), place_of(body), _press_key(body), private=True)
+        self._converse(
+            command(value), place_of(body), _press_key(body), private=True, replace=value.replace
+        )
         if (body.get("view") or {}).get("type") == "home":
             self._publish_home(body["user"]["id"])
 
@@ -260,16 +271,19 @@ class Chat:
         private: bool = False,
         replace: bool = False,
     ) -> None:
-        asker = Asker(person=place.user, key=key, channel=place.channel)
-        answer = conversation.answer(self.desk, self.voice, said, asker)
-        if not self.once.first(f"answer:{key}"):
-            return
-        if answer.picture is not None:
-            self.replier.show(place, answer.picture, answer.message)
-        elif private or answer.private:
-            self.replier.privately(place, answer.message, replace=replace)
-        else:
-            self.replier.openly(place, answer.message)
+        with self.deliveries.turn(key) as mine:
+            if not mine:
+                return
+            asker = Asker(person=place.user, key=key, channel=place.channel)
+            answer = conversation.answer(self.desk, self.voice, said, asker)
+            if not self.deliveries.first_answer(key):
+                return
+            if answer.picture is not None:
+                self.replier.show(place, answer.picture, answer.message)
+            elif private or answer.private:
+                self.replier.privately(place, answer.message, replace=replace)
+            else:
+                self.replier.openly(place, answer.message)
 
     def _open_form(self, body: Body, draft: Ask | None = None) -> None:
         trigger = str(body["trigger_id"])
@@ -277,6 +291,10 @@ class Chat:
             return
         place = place_of(body)
         choices = self.desk.choices(place.user)
+        if not choices.teams:
+            nobody = Refused(code=RefusalCode.NO_TEAM)
+            self.replier.privately(place, refused_message(self.voice, nobody))
+            return
         view = form(self.voice, choices, FormPlace(channel=place.channel), draft)
         try:
             self.client.views_open(trigger_id=trigger, view=view)

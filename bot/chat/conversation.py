@@ -11,9 +11,19 @@ from bot.chat.picture import draw
 from bot.chat.ports import Desk
 from bot.chat.replies import Picture
 from bot.chat.voice import Voice
-from bot.views import Done, MapView, MineView, QueueView, Refused, StatusView, Submitted, WhyView
+from bot.views import (
+    Done,
+    MapView,
+    MineView,
+    QueueView,
+    Refused,
+    StatusView,
+    Submitted,
+    Unconfirmed,
+    WhyView,
+)
 
-DeskAnswer = Submitted | Done | Refused | StatusView | QueueView | WhyView | MineView
+DeskAnswer = Submitted | Done | Unconfirmed | Refused | StatusView | QueueView | WhyView | MineView
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +64,8 @@ def answer(
             return _map(voice, desk.map(by))
         case _:
             found = ask(desk, said, asker)
-            return Answer(render(voice, found), private=isinstance(found, Refused))
+            private = isinstance(found, Refused | Unconfirmed)
+            return Answer(render(voice, found), private=private)
 
 
 def _map(voice: Voice, view: MapView) -> Answer:
@@ -73,10 +84,10 @@ def ask(desk: Desk, command: grammar.Command, asker: Asker) -> DeskAnswer:
     match command:
         case grammar.Request(wanted):
             return desk.submit(asker.person, wanted, key=asker.key, channel=asker.channel)
-        case grammar.Cancel(request):
-            return desk.cancel(asker.person, request, key=asker.key)
-        case grammar.Release(request):
-            return desk.release(asker.person, request, key=asker.key)
+        case grammar.Cancel(request, confirmed):
+            return desk.cancel(asker.person, request, key=asker.key, confirmed=confirmed)
+        case grammar.Release(request, confirmed):
+            return desk.release(asker.person, request, key=asker.key, confirmed=confirmed)
         case grammar.Status(what):
             return desk.status(asker.person, what)
         case grammar.Queue(what, page):
@@ -96,6 +107,8 @@ def render(voice: Voice, found: DeskAnswer) -> Message:
             return requests.submitted(voice, found)
         case Done():
             return requests.done(voice, found)
+        case Unconfirmed():
+            return requests.unconfirmed(voice, found)
         case Refused():
             return requests.refused(voice, found)
         case StatusView():

@@ -87,6 +87,13 @@ def mention_group(group: str) -> Markup:
     return Markup(f"<!subteam^{group}>")
 
 
+def mention_channel(channel: str) -> Markup:
+    """A link to a channel by id. Raises ValueError on anything that is not an id."""
+    if not re.fullmatch(r"[CG][A-Z0-9]{2,20}", channel):
+        raise ValueError(f"not a Slack channel id: {channel[:40]!r}")
+    return Markup(f"<#{channel}>")
+
+
 def is_user_id(text: str) -> bool:
     """Whether `text` has the form of a Slack user id."""
     return re.fullmatch(r"[UW][A-Z0-9]{2,20}", text) is not None

@@ -24,6 +24,7 @@ from bot.views import (
     Refused,
     StatusView,
     Submitted,
+    Unconfirmed,
     WhyView,
 )
 from storage.records import OutboxItem, Person
@@ -36,9 +37,15 @@ class Desk(Protocol):
         self, person_id: str, ask: Ask, *, key: str, channel: str | None = None
     ) -> Submitted | Refused: ...
 
-    def cancel(self, person_id: str, request_id: str, *, key: str) -> Done | Refused: ...
+    def examine(self, person_id: str, ask: Ask) -> tuple[Refused, ...]: ...
 
-    def release(self, person_id: str, request_id: str, *, key: str) -> Done | Refused: ...
+    def cancel(
+        self, person_id: str, request_id: str, *, key: str, confirmed: bool = True
+    ) -> Done | Unconfirmed | Refused: ...
+
+    def release(
+        self, person_id: str, request_id: str, *, key: str, confirmed: bool = True
+    ) -> Done | Unconfirmed | Refused: ...
 
     def status(self, person_id: str, what: str | None = None) -> StatusView | Refused: ...
 

@@ -13,7 +13,8 @@ from bot.chat.words import Words, words_for
 class Voice:
     """`command` is what stands before a verb in examples; `label` the one that pods carry.
 
-    `oncall_group` is the id of the Slack user group to mention, if there is one.
+    `oncall_group` is the id of the Slack user group to mention, if there is one; `channel`
+    the id of the channel that the cards are posted in.
     """
 
     words: Words
@@ -21,6 +22,7 @@ class Voice:
     command: str = "/gpu "
     label: str | None = "gpubot/request"
     oncall_group: str | None = None
+    channel: str | None = None
 
     def within(self, locale: str | None) -> Voice:
         """The same voice in the language of a locale."""

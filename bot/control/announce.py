@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 from bot import notices
-from bot.control.ledger import Ledger
+from bot.control.ledger import LOOP, Ledger
 from bot.terms import Terms
 from scheduler.model import GPU, Admission, Explanation, Flip, Preemption, QueueName, Starvation
 from storage.records import Audience, Notice, Request, Source
+from storage.states import RequestState
 
 
 def nodes_of(admission: Admission, request: Request) -> tuple[tuple[str, int], ...]:
@@ -52,7 +53,7 @@ def say_admitted(ledger: Ledger, terms: Terms, request: Request, admission: Admi
 
 
 def say_ended(ledger: Ledger, request: Request, ran: float) -> None:
-    """Tell the thread how a request ended."""
+    """Tell the thread how a request ended; and its owner, if somebody else ended it."""
     if request.source is Source.TRACE:
         return
     args = notices.EndedArgs(
@@ -66,6 +67,9 @@ def say_ended(ledger: Ledger, request: Request, ran: float) -> None:
         by=request.ended_by,
     )
     _say(ledger, f"ended:{request.id}", args, request.id, "thread")
+    owner = request.workload.owner
+    if request.state in _BY_A_PERSON and request.ended_by not in {None, owner, LOOP}:
+        _put(ledger, f"ended:{request.id}:person", args, Audience.PERSON, request.id, owner)
 
 
 def say_requeued(
@@ -230,6 +234,7 @@ def _put(
     )
 
 
+_BY_A_PERSON = frozenset({RequestState.CANCELLED, RequestState.RELEASED})
 _URGENT: frozenset[notices.NoticeKind] = frozenset(
     {
         notices.NoticeKind.PREEMPTED,

@@ -93,19 +93,24 @@ class Control:
 
     # ---- for everybody
 
-    def read(self, look: Callable[[Engine], T]) -> T:
-        """Look at the engine while nothing changes it. Raises NotReady.
+    def read(self, look: Callable[[Engine], T], *, patience: float | None = None) -> T:
+        """Look at the engine while nothing changes it.
 
+        Raises NotReady without an engine, or if it is not to be had within `patience` seconds.
         Raises RuntimeError in a writing transaction: the loop writes while it holds the
         engine, so the two would wait for each other.
         """
         if self.store.writing:
             msg = "the engine is looked at before or after a transaction, not in it"
             raise RuntimeError(msg)
-        with self._lock:
+        if not self._lock.acquire(timeout=-1 if patience is None else patience):
+            raise NotReady
+        try:
             if self._engine is None:
                 raise NotReady
             return look(self._engine)
+        finally:
+            self._lock.release()
 
     def wake(self) -> None:
         """Have the next step run at once."""

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from bot.views import Done, RefusalCode, Refused, StatusView, Submitted, Verb, WhyView
+from bot.views import Done, RefusalCode, Refused, StatusView, Submitted, Unconfirmed, Verb, WhyView
 from scheduler.model import LimitKind, Priority, Spend, WaitReason
 from storage.records import Person, Source
 from storage.states import RequestState as S
@@ -201,6 +201,87 @@ def test_a_button_pressed_twice_is_one_order(house: House) -> None:
     assert [line.after for line in house.story(request)].count(S.STOPPING) == 1
 
 
+def test_everything_that_is_wrong_is_found_at_once_and_nothing_stored(house: House) -> None:
+    ask = an_ask(
+        gpus=12, model="h10", duration=8 * 86400.0, priority=Priority.CRITICAL, name="x" * 81
+    )
+    found = house.desk.examine(ADA.id, ask)
+    assert {each.code for each in found} == {
+        RefusalCode.NOT_DIVISIBLE,
+        RefusalCode.UNKNOWN_MODEL,
+        RefusalCode.LEASE_TOO_LONG,
+        RefusalCode.PRIORITY_NOT_ALLOWED,
+        RefusalCode.NAME_TOO_LONG,
+    }
+    large = house.desk.examine(ADA.id, an_ask(gpus=64, duration=30 * 86400.0))
+    assert [each.code for each in large] == [RefusalCode.LEASE_TOO_LONG, RefusalCode.NEVER_FITS]
+    assert house.desk.examine(ADA.id, an_ask(gpus=8)) == ()
+    (alone,) = house.desk.examine(NOA.id, an_ask(gpus=8))
+    assert alone.code is RefusalCode.NO_TEAM
+    with house.store.read() as view:
+        assert view.requests.find() == ()
+
+
+@pytest.mark.parametrize(("person", "wanted", "code"), WRONG, ids=lambda value: str(value)[:40])
+def test_what_submit_refuses_was_to_be_seen_before(
+    house: House, person: Person, wanted: dict[str, object], code: RefusalCode
+) -> None:
+    assert house.desk.examine(person.id, an_ask(**wanted))[0].code is code
+
+
+def test_a_look_does_not_wait_for_a_busy_loop(house: House) -> None:
+    found: list[object] = []
+    with house.control._lock:
+        look = threading.Thread(
+            target=lambda: found.append(house.desk.examine(ADA.id, an_ask(gpus=64)))
+        )
+        look.start()
+        look.join(30)
+        assert found == [()]  # judged when it is stored
+
+
+@pytest.mark.parametrize("verb", ["cancel", "release"])
+def test_what_holds_gpus_stops_only_when_that_is_confirmed(house: House, verb: str) -> None:
+    request = house.ask(ADA)
+    house.step()
+    order = getattr(house.desk, verb)
+    for _ in range(2):  # a duplicate gets the same question
+        asked = order(LEA.id, request, key="words", confirmed=False)
+        assert isinstance(asked, Unconfirmed)
+        assert asked.card.request == request
+    house.step()
+    assert house.state(request) is S.ADMITTED
+    assert isinstance(order(LEA.id, request, key="press"), Done)
+    house.step()
+    assert house.state(request) is S.STOPPING
+
+
+def test_what_waits_is_cancelled_by_words(house: House) -> None:
+    request = house.ask(ADA)
+    assert isinstance(house.desk.cancel(ADA.id, request, key="k", confirmed=False), Done)
+    house.step()
+    assert house.state(request) is S.CANCELLED
+
+
+def test_a_refused_order_is_refused_to_its_duplicate_too(house: House) -> None:
+    request = house.ask(ADA)
+    first = house.desk.cancel(BEN.id, request, key="same")
+    assert isinstance(first, Refused)
+    assert house.desk.cancel(BEN.id, request, key="same") == first
+
+
+def test_only_who_may_end_it_is_offered_to(house: House) -> None:
+    request = house.ask(ADA)
+    house.step()
+    for person, may in ((ADA, True), (LEA, True), (ANA, True), (BEN, False)):
+        why = house.desk.why(person.id, request)
+        status = house.desk.status(person.id, request)
+        assert isinstance(why, WhyView)
+        assert isinstance(status, StatusView)
+        assert (why.card.may_end, status.rows[0].may_end) == (may, may)
+    assert house.desk.card(request).may_end  # for all to see
+
+
 def test_a_lease_of_a_minute_is_the_shortest(house: House) -> None:
     assert house.request(house.ask(duration=60.0)).workload.duration == 60.0
 
@@ -252,7 +333,9 @@ def test_queue_is_the_engines_order_with_own_rows_first(house: House) -> None:
     assert (first.page, first.pages, first.sections[0].total) == (1, 2, 21)
 
 
-@pytest.mark.parametrize("what", ["shared-multi", "vision", "h100", "VISION"])
+@pytest.mark.parametrize(
+    "what", ["shared-multi", "vision", "h100", "VISION", "U0BEN", "<@U0BEN>", "@Ben Okafor"]
+)
 def test_queue_can_be_narrowed(house: House, what: str) -> None:
     house.ask(BEN, nodes=4)
     waiting = house.ask(BEN, nodes=4)
@@ -278,6 +361,7 @@ def test_status_of_a_request_a_person_or_a_team(house: House, what: str) -> None
     assert isinstance(view, StatusView)
     assert [card.request for card in view.mine] == [mine]
     assert [card.request for card in view.rows] == [theirs]
+    assert view.about in {"R-1002", BEN.id, "vision"}  # an id, whatever was written
     assert (view.cluster.gpus, view.cluster.used) == (64, 16)
 
 
@@ -294,6 +378,7 @@ def test_home_and_choices_are_the_persons_own(house: House) -> None:
     assert "critical" not in house.desk.choices(ADA.id).priorities
     assert "critical" in house.desk.choices(LEA.id).priorities
     assert house.desk.choices(NOA.id).teams == ()
+    assert (house.desk.mine(ADA.id).may_ask, house.desk.mine(NOA.id).may_ask) == (True, False)
 
 
 def test_mine_lists_what_ended_too(house: House) -> None:

@@ -30,7 +30,10 @@ def test_from_a_slash_command_to_running_and_to_the_end(rig: Rig) -> None:
     rig.pass_time(START_DELAY)
     eventually(lambda: rig.said(ada, "Running"))
     assert rig.said(ada, "Running")[0]["ts"] == card["ts"]  # the same card, drawn again
-    rig.command(ada, f"/gpu release {request}")
+    question = rig.command(ada, f"/gpu release {request}")
+    assert rig.house.state(request) is S.RUNNING  # words alone stop nothing
+    ada.press(GENERAL, question["ts"], "gpubot.release")
+    eventually(lambda: rig.house.state(request) is S.STOPPING)
     rig.pass_time(STOP_TIME)
     eventually(lambda: rig.house.state(request) is S.RELEASED)
     rig.settled()

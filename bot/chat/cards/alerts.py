@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from bot import notices
 from bot.chat.markup import Markup, is_user_id, join
@@ -29,9 +30,7 @@ def notice(voice: Voice, args: notices.NoticeArgs, audience: Audience) -> Messag
         case notices.StarvingArgs():
             return _starving(voice, args, audience)
         case notices.EndedArgs():
-            by = voice.people.name(args.by) if args.by else None
-            title = voice.words.ended_title(args)
-            return build([Lines(title), Lines(voice.words.ended(args, by))])
+            return _ended(voice, args, audience)
         case notices.RequeuedArgs():
             return build([Lines(voice.words.requeued(args))])
         case notices.LeaseEndingArgs():
@@ -42,6 +41,16 @@ def notice(voice: Voice, args: notices.NoticeArgs, audience: Audience) -> Messag
             return build([Lines(voice.words.flipped(args))])
         case notices.CardArgs():
             raise ValueError("a card is drawn from the stored request")
+
+
+def _ended(voice: Voice, args: notices.EndedArgs, audience: Audience) -> Message:
+    by = voice.people.name(args.by) if args.by else None
+    told = Markup()
+    if audience is Audience.PERSON and by:
+        told = voice.words.ended_for_you(args, by)
+    return build(
+        [Lines(voice.words.ended_title(args)), Lines(told), Lines(voice.words.ended(args, by))]
+    )
 
 
 def admitted_group(voice: Voice, group: Sequence[notices.AdmittedArgs]) -> Message:
@@ -101,7 +110,9 @@ def _preempted_group(voice: Voice, args: notices.PreemptedGroupArgs, audience: A
     if rest:
         rows.append(words.preempted_rest(rest))
     parts.append(Lines(join("\n", rows)))
-    parts.append(Lines(join("\n", _rules(words.rules, args))))
+    code = audience is not Audience.CHANNEL
+    rules = partial(words.rules, code=code)
+    parts.append(Lines(join("\n", _rules(rules, args))))
     parts.append(Lines(words.preempted_group_next(args)))
     if audience is Audience.ONCALL:
         parts += [Line(), Lines(words.for_oncall(voice.oncall))]

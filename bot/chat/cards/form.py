@@ -5,7 +5,7 @@ The cheap checks reuse the grammar: what may be typed in a line may be typed in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bot.asks import Ask, Nearness, Together
@@ -15,8 +15,8 @@ from bot.chat.grammar.request import LONGEST_NAME
 from bot.chat.grammar.spelling import spell_lease, spell_size, spell_topology
 from bot.chat.message import Block, plain_text
 from bot.chat.voice import Voice
-from bot.views import Choices
-from scheduler.model import Priority, Spend
+from bot.views import Choices, RefusalCode, Refused
+from scheduler.model import LimitKind, Priority, Spend
 
 MOST_OPTIONS = 100
 _YES, _NO = "yes", "no"
@@ -100,6 +100,39 @@ def read_form(voice: Voice, state: Mapping[str, object]) -> Filled:
         topology=_as_topology(_value(state, Input.TOPOLOGY)),
     )
     return Filled(replace(ask, text=grammar.spell(ask)), errors)
+
+
+_FIELDS: dict[RefusalCode, Input] = {
+    RefusalCode.NO_TEAM: Input.TEAM,
+    RefusalCode.UNKNOWN_TEAM: Input.TEAM,
+    RefusalCode.NOT_YOUR_TEAM: Input.TEAM,
+    RefusalCode.UNKNOWN_MODEL: Input.MODEL,
+    RefusalCode.UNKNOWN_LEVEL: Input.TOPOLOGY,
+    RefusalCode.LEASE_TOO_LONG: Input.LEASE,
+    RefusalCode.LEASE_TOO_SHORT: Input.LEASE,
+    RefusalCode.PRIORITY_NOT_ALLOWED: Input.PRIORITY,
+    RefusalCode.NAME_TOO_LONG: Input.NAME,
+}
+_FIELD_OF_LIMIT: dict[LimitKind, Input] = {
+    LimitKind.LEASE: Input.LEASE,
+    LimitKind.BUDGET: Input.PRIORITY,
+    LimitKind.DOMAIN: Input.TOPOLOGY,
+    LimitKind.SLICES: Input.TOPOLOGY,
+}
+
+
+def mark_refused(
+    voice: Voice, refused: Sequence[Refused], fields: Container[str]
+) -> dict[str, str]:
+    """What the desk refuses, each at its field; at the size where the form has no such field."""
+    marked: dict[str, str] = {}
+    for each in refused:
+        field = _FIELDS.get(each.code, Input.SIZE)
+        if each.code is RefusalCode.NEVER_FITS and each.limit is not None:
+            field = _FIELD_OF_LIMIT.get(each.limit, Input.SIZE)
+        where = field if field in fields else Input.SIZE
+        marked.setdefault(where.value, voice.words.form_refused(each))
+    return marked
 
 
 def _say(voice: Voice, wrong: object) -> str:

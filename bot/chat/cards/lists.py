@@ -10,7 +10,7 @@ from bot.chat.grammar import GrammarError, Verb
 from bot.chat.markup import Markup, join
 from bot.chat.message import Button, Buttons, Lines, Message, Note, Part, build
 from bot.chat.voice import Voice
-from bot.views import CardView, MineView, QueueRow, QueueView, StatusView
+from bot.views import MineView, QueueRow, QueueView, StatusView
 
 MOST_ROWS = 15
 MOST_SECTIONS = 12
@@ -25,7 +25,7 @@ def status(voice: Voice, view: StatusView) -> Message:
     if view.about is not None:
         parts += _about(voice, view, view.about)
     else:
-        title = words.mine_title(len(view.mine))
+        title = words.mine_title(len(view.mine), may_ask=view.may_ask)
         parts.append(Lines(_list(voice, title, [words.row(row) for row in view.mine])))
         cluster = [words.cluster(view.cluster), *words.levels(view.cluster)]
         cluster += [words.pool(pool) for pool in view.cluster.pools[:MOST_POOLS]]
@@ -68,17 +68,17 @@ def queue(voice: Voice, view: QueueView) -> Message:
 def mine(voice: Voice, view: MineView) -> Message:
     """Own open requests with their buttons, then what ended lately."""
     words = voice.words
-    parts = mine_parts(voice, view.open)
+    parts = mine_parts(voice, view)
     if view.ended:
         rows = [words.row(row) for row in view.ended]
         parts.append(Lines(_list(voice, words.ended_list_title(), rows)))
     return build([*parts, Note(words.as_of(view.at))])
 
 
-def mine_parts(voice: Voice, cards: Sequence[CardView]) -> list[Part]:
+def mine_parts(voice: Voice, view: MineView) -> list[Part]:
     """The open requests of a person; the first few with buttons."""
-    words = voice.words
-    parts: list[Part] = [Lines(words.mine_title(len(cards)))]
+    words, cards = voice.words, view.open
+    parts: list[Part] = [Lines(words.mine_title(len(cards), may_ask=view.may_ask))]
     for card in cards[:MOST_WITH_BUTTONS]:
         parts.append(Lines(join("\n", [words.headline(card), words.stand(card)])))
         parts.append(Buttons(buttons(voice, card)))

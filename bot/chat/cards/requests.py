@@ -6,7 +6,7 @@ from bot.chat.actions import ActionId, RequestValue
 from bot.chat.markup import Markup
 from bot.chat.message import Button, Buttons, Confirm, Lines, Message, Note, Part, build
 from bot.chat.voice import Voice
-from bot.views import CardView, Done, Refused, Submitted, WhyView
+from bot.views import CardView, Done, Refused, Submitted, Unconfirmed, Verb, WhyView
 from storage.states import RequestState
 
 
@@ -28,23 +28,30 @@ def request_parts(voice: Voice, view: CardView) -> list[Part]:
 
 
 def buttons(voice: Voice, view: CardView) -> tuple[Button, ...]:
-    """Waiting: Why, Cancel. Holding GPUs: Release. Ending or ended: none."""
+    """Waiting: Why, Cancel. Holding GPUs: Release. Ending or ended: none.
+
+    Who may not end it is offered only to ask why.
+    """
     if view.state is RequestState.WAITING:
-        return (_why(voice, view), _cancel(voice, view))
-    if view.state in {RequestState.ADMITTED, RequestState.RUNNING}:
-        return (_release(voice, view),)
+        return (_why(voice, view), _cancel(voice, view)) if view.may_end else (_why(voice, view),)
+    if view.state in {RequestState.ADMITTED, RequestState.RUNNING} and view.may_end:
+        return (_stop(voice, view, Verb.RELEASING),)
     return ()
 
 
 def submitted(voice: Voice, answer: Submitted) -> Message:
-    """The private answer to a request: where it stands, and what can be done."""
+    """The private answer to a request: what became of it at once, and where its card is.
+
+    The card is drawn anew as things change; this is not, so it says nothing that could
+    become untrue and offers nothing that could be too late.
+    """
     view = answer.card
+    may = (_why(voice, view),) if view.state is RequestState.WAITING else ()
     return build(
         [
             Lines(voice.words.submitted(answer)),
-            Lines(voice.words.headline(view)),
-            Lines(_stand(voice, view)),
-            Buttons(buttons(voice, view)),
+            Lines(voice.words.see_card(voice.channel)),
+            Buttons(may),
         ]
     )
 
@@ -52,6 +59,18 @@ def submitted(voice: Voice, answer: Submitted) -> Message:
 def done(voice: Voice, answer: Done) -> Message:
     """The private answer to cancel or release."""
     return build([Lines(voice.words.done(answer))])
+
+
+def unconfirmed(voice: Voice, answer: Unconfirmed) -> Message:
+    """Asks before something running is stopped by a line that may have been a slip."""
+    view, words = answer.card, voice.words
+    return build(
+        [
+            Lines(words.unconfirmed(answer, voice.people.name(view.owner))),
+            Note(words.nothing_done()),
+            Buttons((_stop(voice, view, answer.verb, replace=True),)),
+        ]
+    )
 
 
 def refused(voice: Voice, answer: Refused) -> Message:
@@ -126,17 +145,17 @@ def _cancel(voice: Voice, view: CardView) -> Button:
     )
 
 
-def _release(voice: Voice, view: CardView) -> Button:
+def _stop(voice: Voice, view: CardView, verb: Verb, *, replace: bool = False) -> Button:
     words = voice.words
     return Button(
-        label=words.button_release,
-        action=ActionId.RELEASE,
-        value=RequestValue(request=view.request).model_dump_json(),
+        label=words.stop_label(verb),
+        action=ActionId.RELEASE if verb is Verb.RELEASING else ActionId.CANCEL,
+        value=RequestValue(request=view.request, replace=replace).model_dump_json(),
         style="danger",
         confirm=Confirm(
-            title=words.confirm_stop_title(view.request),
+            title=words.confirm_stop_title(verb, view.request),
             text=words.confirm_stop(gpus=view.gpus, nodes=len(view.nodes)),
-            confirm=words.button_release,
+            confirm=words.stop_label(verb),
             deny=words.confirm_keep,
         ),
     )

@@ -66,16 +66,18 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Stop a request, waiting or running."""
+    """Stop a request, waiting or running; `confirmed` by a dialog if it runs, never by words."""
 
     request: str
+    confirmed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Give the GPUs of a running request back."""
+    """Give the GPUs of a running request back; `confirmed` by a dialog, never by words."""
 
     request: str
+    confirmed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from bot.asks import Ask, Together
 from scheduler.model import Spend
 
+_BARE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "m"))
 
 
@@ -53,5 +56,7 @@ def spell_size(ask: Ask) -> str:
 
 
 def _word(text: str) -> str:
-    """Quoted, in the quotes that the text does not hold."""
+    """The word as it is, or quoted if it needs it, in the quotes that it does not hold."""
+    if _BARE.fullmatch(text):
+        return text
     return f"«{text}»" if '"' in text else f'"{text}"'

@@ -35,7 +35,7 @@ let linkUp = false;
 const modals = new Modals(space);
 const thread = new Thread($("thread"), space, { press });
 const composer = new Composer(space, { label: "Message", send: (text) => say(text) });
-composer.box.disabled = true; // until it is known who speaks, and where
+composer.open(false);
 const header = h("header", { class: "head" });
 const banner = h("div", { class: "banner", role: "status", testid: "banner", hidden: true });
 const stage = h("div", { class: "stage" });
@@ -52,7 +52,7 @@ function become(person) {
   history.replaceState(null, "", url);
   space.me = person;
   space.boot = null;
-  composer.box.disabled = true;
+  composer.open(false);
   space.messages.clear();
   disconnect = connect(person, onEvent, (up) => { linkUp = up; renderBanner(); });
 }
@@ -66,8 +66,8 @@ const handlers = {
     space.rooms = new Map(event.rooms.map((room) => [room.id, room]));
     space.messages.clear();
     modals.show(event.views);
-    composer.box.disabled = false;
     go(wantedPlace());
+    composer.open(true);
   },
   message({ channel, message }) {
     const room = space.rooms.get(channel);

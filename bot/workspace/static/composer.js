@@ -28,6 +28,12 @@ export class Composer {
           h("span", { class: "composer-hint" }, "Enter sends · Shift+Enter for a new line"), this.button)));
   }
 
+  // Closed until it is known who speaks, and where.
+  open(ready) {
+    this.box.disabled = !ready;
+    if (this.slash) this.slash.disabled = !ready;
+  }
+
   put(text) {
     this.box.value = text;
     this.box.focus();

@@ -35,6 +35,9 @@ class MemoryDesk:
         self.cards: dict[str, views.CardView] = {"R-1042": saying.WAITING}
         self.asks: list[tuple[str, Ask, str | None]] = []
         self.answers: dict[str, views.Submitted | views.Done | Refused] = {}
+        self.examined: list[Ask] = []
+        self.wrong: tuple[Refused, ...] = ()
+        self.offered = saying.CHOICES
         self.before: Callable[[], None] = lambda: None
 
     def submit(
@@ -57,7 +60,14 @@ class MemoryDesk:
         self.answers[key] = answer
         return answer
 
-    def cancel(self, person_id: str, request_id: str, *, key: str) -> views.Done | Refused:
+    def examine(self, person_id: str, ask: Ask) -> tuple[Refused, ...]:
+        del person_id
+        self.examined.append(ask)
+        return self.wrong
+
+    def cancel(
+        self, person_id: str, request_id: str, *, key: str, confirmed: bool = True
+    ) -> views.Done | views.Unconfirmed | Refused:
         self.before()
         card = self.cards.get(request_id)
         if card is None:
@@ -68,14 +78,18 @@ class MemoryDesk:
             return Refused(code=RefusalCode.NOT_YOURS, args={"request": request_id})
         if card.state.final:
             return Refused(code=RefusalCode.ALREADY_ENDED, args={"request": request_id})
+        if card.state.holding and not confirmed:
+            return views.Unconfirmed(verb=views.Verb.CANCELLED, card=card)
         card = dataclasses.replace(card, state=RequestState.CANCELLED, ended_by=person_id)
         self.cards[request_id] = card
         done = views.Done(verb=views.Verb.CANCELLED, card=card)
         self.answers[key] = done
         return done
 
-    def release(self, person_id: str, request_id: str, *, key: str) -> views.Done | Refused:
-        del person_id, key
+    def release(
+        self, person_id: str, request_id: str, *, key: str, confirmed: bool = True
+    ) -> views.Done | views.Unconfirmed | Refused:
+        del person_id, key, confirmed
         return Refused(code=RefusalCode.NOT_RUNNING, args={"request": request_id})
 
     def status(self, person_id: str, what: str | None = None) -> views.StatusView | Refused:
@@ -108,7 +122,7 @@ class MemoryDesk:
 
     def choices(self, person_id: str) -> views.Choices:
         del person_id
-        return saying.CHOICES
+        return self.offered
 
     def person(self, person_id: str) -> Person | None:
         return saying.person(person_id)

@@ -44,7 +44,9 @@ def person(person_id: str) -> Person | None:
     return Person(id=person_id, name=name, teams=("nlp",), role=Role.RESEARCHER) if name else None
 
 
-VOICE = Voice(words=words_for("en-US"), people=People(person), oncall_group="S0ONCALL")
+VOICE = Voice(
+    words=words_for("en-US"), people=People(person), oncall_group="S0ONCALL", channel="C0GPU"
+)
 
 QUOTA = Verdict(
     reason=WaitReason.QUOTA,

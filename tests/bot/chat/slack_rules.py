@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_TOKEN = re.compile(r"<(?:@[UW][A-Z0-9]+|!subteam\^S[A-Z0-9]+|!date\^\d+\^[^|<>]*\|[^<>]*)>")
+_TOKEN = re.compile(
+    r"<(?:@[UW][A-Z0-9]+|#[CG][A-Z0-9]+|!subteam\^S[A-Z0-9]+|!date\^\d+\^[^|<>]*\|[^<>]*)>"
+)
 
 
 def check_text(text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 import threading
@@ -18,8 +19,10 @@ from bot.chat.actions import ActionId
 from bot.chat.app import Identity, build_app
 from bot.chat.discreet import discreet_logger, redact
 from bot.chat.webslack import SlackThreads
-from bot.views import NotReady
+from bot.views import NotReady, RefusalCode, Refused
+from scheduler.model import LimitKind
 from storage.records import Person
+from storage.states import RequestState
 from tests.bot.chat import saying
 from tests.bot.chat.desks import MemoryDesk, MemoryOnce
 from tests.bot.chat.slack_rules import check_blocks
@@ -299,6 +302,106 @@ def test_zero_gpus_in_the_form_is_an_error_on_that_field(room: Room) -> None:
     assert answer["response_action"] == "errors"
     assert set(answer["errors"]) == {"size"}
     assert room.desk.asks == []
+
+
+def test_what_the_desk_refuses_stays_in_the_form_each_at_its_field(room: Room) -> None:
+    code = RefusalCode
+    room.desk.wrong = (
+        Refused(code=code.LEASE_TOO_LONG, args={"asked": 864000.0, "most": 604800.0}),
+        Refused(code=code.NOT_DIVISIBLE, args={"asked": 12, "node": 8}, near=("8", "16")),
+        Refused(code=code.NOT_YOUR_TEAM, args={"team": "rl"}, near=("nlp",)),
+    )
+    response = room.submit_form(size="12", lease="10d", team="rl", name="x" * 61)
+    errors = json.loads(response.body)["errors"]
+    assert set(errors) == {"size", "lease", "team", "name"}
+    assert errors["size"] == (
+        "12 GPUs do not fill whole nodes of 8, and work on several nodes gets whole ones. "
+        "Ask for 8 or 16."
+    )
+    assert errors["lease"] == "10 d is too long: a lease may be at most 7 d."
+    assert "nlp" in errors["team"]
+    assert room.desk.examined[0].gpus == 12
+    room.quiet()
+    assert room.desk.asks == []
+    assert room.slack.of("chat.postEphemeral") == []
+
+
+@pytest.mark.parametrize(
+    ("code", "limit", "field"),
+    [
+        (RefusalCode.NEVER_FITS, LimitKind.QUEUE, "size"),
+        (RefusalCode.NEVER_FITS, LimitKind.BUDGET, "priority"),
+        (RefusalCode.NEVER_FITS, None, "size"),
+        (RefusalCode.LEASE_TOO_SHORT, None, "lease"),
+        (RefusalCode.UNKNOWN_MODEL, None, "model"),
+        (RefusalCode.PRIORITY_NOT_ALLOWED, None, "priority"),
+        (RefusalCode.NAME_TOO_LONG, None, "name"),
+        (RefusalCode.UNKNOWN_LEVEL, None, "size"),  # this form has no such field
+    ],
+)
+def test_every_refusal_has_a_field(
+    room: Room, code: RefusalCode, limit: LimitKind | None, field: str
+) -> None:
+    room.desk.wrong = (Refused(code=code, args={}, limit=limit),)
+    response = room.submit_form(
+        size="8", lease="8h", team="nlp", model="h100", priority="low", name="x"
+    )
+    errors = json.loads(response.body)["errors"]
+    assert list(errors) == [field]
+    assert errors[field]
+
+
+def test_who_has_no_team_is_told_so_instead_of_filling_in_a_form(room: Room) -> None:
+    room.desk.offered = dataclasses.replace(saying.CHOICES, teams=())
+    room.command("")
+    assert "not in a team yet" in room.said("respond")[0]["text"]
+    assert room.slack.of("views.open") == []
+
+
+def test_a_duplicate_that_overtakes_the_first_leaves_the_answer_to_it(room: Room) -> None:
+    room.app.listener_runner.listener_executor = workers = ThreadPoolExecutor(max_workers=2)
+    both, gate = threading.Barrier(2), threading.Event()
+
+    def wait_for_the_duplicate() -> None:
+        both.wait(10)
+        assert_passed(gate)
+
+    room.desk.before = wait_for_the_duplicate
+    body = room.command_body("16 h100 8h", trigger="1.2.3")
+    room.send(body)
+    both.wait(10)  # the first is at the desk
+    room.desk.before = lambda: None
+    room.send(body, retry=1)
+    workers.submit(lambda: None).result(timeout=10)  # the duplicate was before this one
+    gate.set()
+    workers.shutdown()
+    (answer,) = room.slack.of("respond")
+    assert answer["text"].startswith("Your request is R-2001: ")
+    assert "It went into line" in answer["text"]
+    assert len(room.desk.asks) == 1
+
+
+def test_words_do_not_stop_what_runs_until_the_button_is_pressed(room: Room) -> None:
+    room.desk.cards["R-1042"] = saying.RUNNING
+    room.command("cancel R-1042")
+    question = room.said("respond")[0]
+    assert "Cancelling it stops everything it runs" in question["text"]
+    assert room.desk.cards["R-1042"].state.holding
+    (button,) = question["blocks"][-1]["elements"]
+    assert button["confirm"]["title"]["text"] == "Cancel R-1042?"
+    room.press(button["action_id"], button["value"])
+    done = room.said("respond", count=2)[1]
+    assert "R-1042 is cancelled" in done["text"]
+    assert done["replace_original"] is True
+    assert room.desk.cards["R-1042"].state is RequestState.CANCELLED
+
+
+def test_a_question_about_what_runs_is_private_even_in_a_thread(room: Room) -> None:
+    room.desk.cards["R-1042"] = saying.RUNNING
+    room.mention("cancel R-1042", thread_ts="1.1")
+    (question,) = room.said("chat.postEphemeral")
+    assert question["user"] == saying.ANN
+    assert room.slack.of("chat.postMessage") == []
 
 
 def test_the_form_twice_is_one_request_and_one_answer(room: Room) -> None:

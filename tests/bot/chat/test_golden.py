@@ -151,21 +151,30 @@ def _messages() -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
     yield from ((f"card-{name}", _one(requests.card, card)) for name, card in saying.CARDS.items())
     waiting = views.Submitted(card=saying.WAITING, decided=True)
     admitted = views.Submitted(card=saying.CARDS["starting"], decided=True)
-    again = views.Submitted(card=saying.WAITING, decided=True, again=True)
-    yield "submitted", lambda: [requests.submitted(VOICE, s) for s in (waiting, admitted, again)]
+    stored = views.Submitted(
+        card=dataclasses.replace(saying.WAITING, explanation=None), decided=False
+    )
+    yield "submitted", lambda: [requests.submitted(VOICE, s) for s in (waiting, admitted, stored)]
     done = [
         views.Done(verb=views.Verb.CANCELLED, card=saying.CARDS["cancelled"]),
         views.Done(verb=views.Verb.CANCELLED, card=saying.CARDS["stopping"]),
         views.Done(verb=views.Verb.RELEASING, card=saying.CARDS["stopping"]),
-        views.Done(verb=views.Verb.RELEASING, card=saying.CARDS["stopping"], again=True),
     ]
     yield "done", lambda: [requests.done(VOICE, each) for each in done]
+    asked = [views.Unconfirmed(verb=verb, card=saying.RUNNING) for verb in views.Verb]
+    yield "unconfirmed", lambda: [requests.unconfirmed(VOICE, each) for each in asked]
+    yield "already-ended", lambda: [requests.refused(VOICE, each) for each in _ended()]
+    on_demand = dataclasses.replace(
+        saying.WAITING, spend="high", pool="on-demand", queue="flex-start", explanation=None
+    )
+    yield "card-on-demand", _one(requests.card, on_demand)
     yield "refused", lambda: [requests.refused(VOICE, _REFUSALS[c]) for c in views.RefusalCode]
     yield "mistakes", lambda: [lists.mistake(VOICE, _wrong(text)) for text in _MISTAKES]
     yield "status", lambda: [lists.status(VOICE, each) for each in _statuses()]
     yield "queue", lambda: [lists.queue(VOICE, each) for each in _queues()]
     yield "why", lambda: [requests.why(VOICE, each) for each in _whys()]
-    yield "mine", lambda: [lists.mine(VOICE, saying.HOME.mine)]
+    teamless = views.MineView(person=saying.ANN, open=(), ended=(), at=saying.NOW, may_ask=False)
+    yield "mine", lambda: [lists.mine(VOICE, saying.HOME.mine), lists.mine(VOICE, teamless)]
     yield (
         "map",
         lambda: [
@@ -197,6 +206,7 @@ def _messages() -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
     yield "starving-channel", _notice(saying.STARVING, Audience.CHANNEL)
     yield "starving-oncall", _notice(saying.STARVING, Audience.ONCALL)
     yield "ended", _notice(saying.ENDED, Audience.THREAD)
+    yield "ended-owner", _notice(saying.ENDED, Audience.PERSON)
     yield "requeued", _notice(saying.REQUEUED, Audience.THREAD)
     yield "flipped", _notice(saying.FLIPPED, Audience.ONCALL)
     yield "lease-ending", _notice(saying.LEASE_ENDING, Audience.PERSON)
@@ -220,6 +230,16 @@ def _one(draw: Callable[[Any, Any], Message], value: object) -> Callable[[], lis
 
 def _notice(args: Any, audience: Audience) -> Callable[[], list[Message]]:
     return lambda: [alerts.notice(VOICE, args, audience)]
+
+
+def _ended() -> list[views.Refused]:
+    states = ("stopping", "finished", "failed", "cancelled", "released", "expired")
+    return [
+        views.Refused(
+            code=views.RefusalCode.ALREADY_ENDED, args={"request": "R-1042", "state": state}
+        )
+        for state in states
+    ]
 
 
 def _wrong(text: str) -> grammar.GrammarError:
@@ -269,6 +289,8 @@ def _whys() -> list[views.WhyView]:
     return [
         views.WhyView(card=saying.WAITING, story=story, owners=owners),
         views.WhyView(card=saying.RUNNING, story=story[:2]),
+        views.WhyView(card=dataclasses.replace(saying.RUNNING, may_end=False), story=()),
+        views.WhyView(card=dataclasses.replace(saying.WAITING, may_end=False), story=()),
     ]
 
 

@@ -238,7 +238,7 @@ def test_a_filled_form_is_the_ask_that_was_typed() -> None:
     )
     read = read_form(VOICE, state)
     assert not read.errors
-    typed = grammar.parse('2 nodes h100 8h preemptible priority high team "nlp" name "llama sft"')
+    typed = grammar.parse('2 nodes h100 8h preemptible priority high team nlp name "llama sft"')
     assert typed == grammar.Request(dataclasses.replace(read.ask))
 
 

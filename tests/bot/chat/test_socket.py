@@ -87,10 +87,13 @@ def test_a_command_a_button_and_a_page_of_the_queue(bot: Running) -> None:
     bot.ada.say(GENERAL, "/gpu 16 h100 8h")
     answer = bot.answer()
     assert "R-2001" in answer["text"]
-    bot.ada.press(GENERAL, answer["ts"], "gpubot.cancel")
-    assert "R-2001 is cancelled" in bot.answer(2)["text"]
+    bot.ada.press(GENERAL, answer["ts"], "gpubot.why")
+    why = bot.answer(2)
+    assert "3rd in line" in why["text"]
+    bot.ada.press(GENERAL, why["ts"], "gpubot.cancel")
+    assert "R-2001 is cancelled" in bot.answer(3)["text"]
     bot.ada.say(GENERAL, "/gpu queue nlp")
-    listed = bot.answer(3)
+    listed = bot.answer(4)
     bot.ada.press(GENERAL, listed["ts"], "gpubot.next")
     eventually(lambda: any("Page 2 of 40" in m["text"] for m in bot.ada.private(GENERAL)))
 

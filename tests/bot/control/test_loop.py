@@ -11,7 +11,7 @@ from scheduler.simulation.cluster import Outage
 from storage.errors import StoreUnavailable
 from storage.records import Audience
 from storage.states import RequestState as S
-from tests.bot.house import ADA, BEN, NODES, START_DELAY, STOP_TIME, House
+from tests.bot.house import ADA, BEN, LEA, NODES, START_DELAY, STOP_TIME, House
 
 GRACE = 120.0
 
@@ -73,6 +73,20 @@ def test_a_running_request_gives_its_gpus_back_only_when_its_pods_are_gone(house
     assert house.state(request) is S.RELEASED
     assert house.holds() == {}
     assert house.request(request).ended_by == ADA.id
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_the_owner_is_told_who_ended_it_unless_they_did(house: House, running: bool) -> None:
+    own, other = house.ask(ADA), house.ask(ADA)
+    if running:
+        house.step()
+    for person, request in ((ADA, own), (LEA, other)):
+        house.desk.cancel(person.id, request, key=house.key())
+    house.step()
+    house.step(STOP_TIME)
+    assert house.state(other) is S.CANCELLED
+    told = [item.notice for item in house.said("ended") if item.notice.target]
+    assert [(n.request, n.target, n.args["by"]) for n in told] == [(other, ADA.id, LEA.id)]
 
 
 def test_reclaim_tells_owner_thread_oncall_and_channel(house: House) -> None:

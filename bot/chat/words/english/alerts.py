@@ -138,8 +138,11 @@ class Alerts(Standing):
         """By which right, in plain words, with the rule's name and the level it acted at."""
         return self.rules([args])
 
-    def rules(self, group: Sequence[notices.PreemptedArgs]) -> Markup:
-        """The rule by which the targets of a group, all of one queue, were stopped."""
+    def rules(self, group: Sequence[notices.PreemptedArgs], *, code: bool = True) -> Markup:
+        """The rule by which the targets of a group, all of one queue, were stopped.
+
+        Its name and level, the `code`, are for those who look into it, not for everybody.
+        """
         first = group[0]
         losers = [say("{request}", request=each.target.request) for each in group]
         plain = say(
@@ -149,12 +152,8 @@ class Alerts(Standing):
             winner_queue=first.preemptor.queue,
             loser_queue=first.target.queue,
         )
-        return say(
-            "The rule: {plain} (`{rule}`, at `{level}`).",
-            plain=plain,
-            rule=first.rule.value,
-            level=first.level,
-        )
+        named = say(" (`{rule}`, at `{level}`)", rule=first.rule.value, level=first.level)
+        return say("The rule: {plain}{named}.", plain=plain, named=named if code else "")
 
     def paths(self, args: notices.PreemptedArgs) -> Markup:
         """Both queues with their place in the quota tree."""
@@ -292,6 +291,11 @@ class Alerts(Standing):
             gpus=self.gpus(args.gpus),
             hours=say("{hours:,.1f} GPU-hours", hours=args.gpu_hours),
         )
+
+    def ended_for_you(self, args: notices.EndedArgs, by: Markup) -> Markup:
+        """To the owner of what somebody else ended."""
+        text = "{by} ended your request {request}. If that was a mistake, talk to them."
+        return say(text, by=by, request=args.request)
 
     def requeued(self, args: notices.RequeuedArgs) -> Markup:
         """That it waits again, and where."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.chat.grammar import EXAMPLES, Verb
-from bot.chat.markup import Markup, date, escape, join, say
+from bot.chat.markup import Markup, date, escape, join, mention_channel, say
 from bot.chat.words.english.standing import Standing
-from bot.views import CardView, Done, QueueRow, QueueSection, Submitted
+from bot.views import CardView, Done, QueueRow, QueueSection, Submitted, Unconfirmed
 from bot.views import Verb as DoneVerb
 from scheduler.model import Holder
 from storage.states import RequestState
@@ -35,17 +35,55 @@ class Answers(Standing):
     def submitted(self, submitted: Submitted) -> Markup:
         """Leads the answer to a request."""
         card = submitted.card
-        if submitted.again:
-            return say("You had asked for this already; it is {request}.", request=card.request)
-        if card.state is RequestState.WAITING:
-            return say("Your request is {request}.", request=card.request)
-        return say("Your request is {request}, and it was admitted.", request=card.request)
+        span = say(" for {span}", span=self.span(card.lease)) if card.lease is not None else ""
+        lead = say(
+            "Your request is {request}: {amount}{span}, charged to team {team}.",
+            request=card.request,
+            amount=self.amount(card),
+            span=span,
+            team=card.team,
+        )
+        return lead if submitted.again else join("\n", [lead, self._at_once(card)])
+
+    def _at_once(self, card: CardView) -> Markup:
+        """What became of it when it was asked, which stays true."""
+        if card.state is not RequestState.WAITING:
+            return say("It was admitted at once.")
+        why = card.explanation
+        if why is None:
+            return say("It was stored; the first decision comes within seconds.")
+        return say(
+            "It went into line as {place} in {queue} ({reason}).",
+            place=self.ordinal(why.position),
+            queue=why.queue,
+            reason=self.short_reason(why.verdict.reason),
+        )
+
+    def see_card(self, channel: str | None) -> Markup:
+        """Where to look from now on."""
+        where = say(" in {channel}", channel=mention_channel(channel)) if channel else ""
+        return say("Its card{where} shows where it stands, and has the buttons.", where=where)
+
+    def unconfirmed(self, asked: Unconfirmed, owner: Markup) -> Markup:
+        """Asks whether something running is to be stopped."""
+        card = asked.card
+        name = say(" “{name}”", name=card.name) if card.name else ""
+        where = self.nodes(card.nodes) if card.nodes else self.gpus(card.gpus)
+        return say(
+            "{request}{name} of {owner} (team {team}) holds {amount} on {where}. {verb} it "
+            "stops everything it runs; what is not saved is lost. Press the button if you mean it.",
+            request=card.request,
+            name=name,
+            owner=owner,
+            team=card.team,
+            amount=self.amount(card),
+            where=where,
+            verb="Releasing" if asked.verb is DoneVerb.RELEASING else "Cancelling",
+        )
 
     def done(self, done: Done) -> Markup:
         """What was done about cancel or release."""
         request = done.card.request
-        if done.again:
-            return say("That was done already: {request}.", request=request)
         if done.verb is DoneVerb.CANCELLED:
             if done.card.state is RequestState.WAITING or done.card.state.final:
                 return say("{request} is cancelled.", request=request)
@@ -56,8 +94,10 @@ class Answers(Standing):
             gpus=self.gpus(done.card.gpus),
         )
 
-    def mine_title(self, count: int) -> Markup:
-        """Heads a person's own open requests."""
+    def mine_title(self, count: int, *, may_ask: bool = True) -> Markup:
+        """Heads a person's own open requests; who has none reads what to do first."""
+        if count == 0 and not may_ask:
+            return say("*Yours* · nothing waits or runs. {no_team}", no_team=self.no_team())
         if count == 0:
             return say("*Yours* · nothing waits or runs. `/gpu 8 h100 4h` asks for GPUs.")
         return say("*Yours* · {count} open", count=self.count(count, "request"))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bot.chat.grammar import GrammarError
 from bot.chat.markup import Markup, plain, say
 from bot.chat.words.english.mistakes import Mistakes
 from bot.chat.words.english.standing import Standing
-from bot.views import ClusterView, PoolView, TeamShare
+from bot.views import ClusterView, PoolView, Refused, TeamShare, Verb
 
 
 class Forms(Standing, Mistakes):
@@ -47,8 +49,11 @@ class Forms(Standing, Mistakes):
 
     def form_error(self, wrong: GrammarError) -> str:
         """An error under its field: plain text, no markup."""
-        sentence = self.mistake(wrong).replace("`", "")
-        return plain(_unescape(sentence), 240)
+        return _plain(self.mistake(wrong))
+
+    def form_refused(self, refused: Refused) -> str:
+        """A refusal under its field; the form itself is what can be tried instead."""
+        return _plain(self.refused(replace(refused, instead=None)))
 
     def form_topology_level(self, said: str) -> str:
         """`Same rack: all of it or wait` and `Prefer rack: if it fits there now`."""
@@ -63,12 +68,16 @@ class Forms(Standing, Mistakes):
         """What cancelling a waiting request means."""
         return f"It waits for {self.gpus(gpus)}. Cancelling gives up its place in line."
 
-    def confirm_stop_title(self, request: str) -> str:
+    def confirm_stop_title(self, verb: Verb, request: str) -> str:
         """Asks before something running is stopped."""
-        return f"Release {request}?"
+        return f"{self.stop_label(verb)} {request}?"
+
+    def stop_label(self, verb: Verb) -> str:
+        """What the button says that stops something running."""
+        return self.button_release if verb is Verb.RELEASING else self.button_cancel
 
     def confirm_stop(self, *, gpus: int, nodes: int) -> str:
-        """What releasing stops."""
+        """What is stopped by it."""
         where = f" on {self.count(nodes, 'node')}" if nodes else ""
         return (
             f"This stops everything it runs on {self.gpus(gpus)}{where} and gives the GPUs back. "
@@ -148,6 +157,10 @@ class Forms(Standing, Mistakes):
             rank=self.ordinal(share.rank),
             teams=share.teams,
         )
+
+
+def _plain(sentence: Markup) -> str:
+    return plain(_unescape(sentence.replace("`", "")), 240)
 
 
 def _unescape(text: str) -> str:

@@ -10,6 +10,7 @@ from bot.chat.markup import Markup, escape, escape_line, join, say
 from bot.chat.words.english.units import Figures, Units
 from bot.views import RefusalCode, Refused
 from scheduler.model import LimitKind
+from storage.states import RequestState
 
 CARET_WIDTH = 120
 """Longer lines are cut around the token, so that a caret line does not wrap."""
@@ -150,10 +151,7 @@ class Mistakes(Units):
 
     def _no_team(self, refused: Refused, figures: Figures) -> Markup:
         del refused, figures
-        return say(
-            "You are not in a team yet, so there is nobody to charge the GPUs to. "
-            "Ask your lead or an admin to add you, then try again."
-        )
+        return self.no_team()
 
     def _unknown_team(self, refused: Refused, figures: Figures) -> Markup:
         team = figures.text("team", "what") or say("that name")
@@ -161,13 +159,11 @@ class Mistakes(Units):
 
     def _not_your_team(self, refused: Refused, figures: Figures) -> Markup:
         team = figures.text("team") or say("that team")
-        return say(
-            "You are not in team {team}, so you cannot ask in its name.{yours}",
-            team=team,
-            yours=say(" You can for {near}.", near=self.or_list(refused.near))
-            if refused.near
-            else "",
-        )
+        yours = self.no_team()
+        if refused.near:
+            yours = say("You can for {near}.", near=self.or_list(refused.near))
+        text = "You are not in team {team}, so you cannot ask in its name. {yours}"
+        return say(text, team=team, yours=yours)
 
     def _unknown_model(self, refused: Refused, figures: Figures) -> Markup:
         model = figures.text("model", "what") or say("of that kind")
@@ -269,9 +265,8 @@ class Mistakes(Units):
     def _already_ended(self, refused: Refused, figures: Figures) -> Markup:
         del refused
         request = figures.text("request") or say("That request")
-        state = figures.text("state")
-        how = say(" ({state})", state=state) if state else Markup()
-        return say("{request} has already ended{how}.", request=request, how=how)
+        state = str(figures.text("state") or "")
+        return say(_ENDED.get(state, "{request} has already ended."), request=request)
 
     def _not_running(self, refused: Refused, figures: Figures) -> Markup:
         del refused
@@ -308,6 +303,15 @@ class Mistakes(Units):
             most=most_said,
         )
 
+
+_ENDED: dict[str, str] = {
+    RequestState.STOPPING: "{request} is already being stopped: its GPUs come free in a moment.",
+    RequestState.FINISHED: "{request} has already finished.",
+    RequestState.FAILED: "{request} has already ended: its pods failed.",
+    RequestState.CANCELLED: "{request} was cancelled already.",
+    RequestState.RELEASED: "{request} was released already.",
+    RequestState.EXPIRED: "{request} has already ended: its lease was over.",
+}
 
 _LIMITS: dict[LimitKind, str] = {
     LimitKind.QUEUE: "{what} can never start: queue {where} gives at most {most:,}.{near}",

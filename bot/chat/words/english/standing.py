@@ -5,6 +5,7 @@ from __future__ import annotations
 from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.english.reasons import Reasons
 from bot.views import CardView
+from scheduler.model import Spend
 from storage.states import RequestState
 
 _STATES: dict[RequestState, str] = {
@@ -47,17 +48,21 @@ class Standing(Reasons):
         terms = [
             owner,
             say("team {team}", team=card.team),
-            say("pool {pool}", pool=card.pool),
+            self._pool(card),
             say("{priority} priority", priority=card.priority),
             say("preemptible") if card.preemptible else say("not preemptible"),
         ]
         if card.topology:
             terms.append(say("{topology}", topology=card.topology))
-        if card.spend == "high":
-            terms.append(say("spend high"))
         if card.lease is not None:
             terms.append(say("for {span}", span=self.span(card.lease)))
         return join(" · ", terms)
+
+    def _pool(self, card: CardView) -> Markup:
+        """Its pool; or that it is bought by the hour, and how, which nobody need have said."""
+        if card.spend == Spend.HIGH:
+            return say("on demand ({queue})", queue=card.queue)
+        return say("pool {pool}", pool=card.pool)
 
     def stand(self, card: CardView, ended_by: Markup | None = None) -> Markup:
         """One or two sentences: what is true of it now, and what comes next."""

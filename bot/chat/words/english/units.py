@@ -85,6 +85,13 @@ class Units:
             return say("{level} {number}", level=numbered[1], number=numbered[2])
         return say("{level} {value}", level=level, value=value) if level else escape(value)
 
+    def no_team(self) -> Markup:
+        """What a person without a team has to do first."""
+        return say(
+            "You are not in a team yet, so there is nobody to charge GPUs to. Ask your lead or an "
+            "admin to add you, then try again."
+        )
+
     def or_list(self, words: Sequence[str]) -> Markup:
         """`a`, `b` or `c`, each as code."""
         items = [say("`{word}`", word=word) for word in words]

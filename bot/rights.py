@@ -1,0 +1,33 @@
+"""Who may end what: the owner, the lead of the team, an admin."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from bot.plans import refuse
+from bot.views import CardView, RefusalCode, Refused
+from storage.records import EventKind, Person, Request, Role
+from storage.states import RequestState
+
+
+def may_end(person: Person, *, owner: str, team: str) -> bool:
+    """Whether a person may end the work of an owner for a team, in whatever state it is."""
+    leads = person.role is Role.LEAD and team in person.teams
+    return owner == person.id or leads or person.role is Role.ADMIN
+
+
+def seen_by(person: Person, card: CardView) -> CardView:
+    """The card as it is drawn for one reader."""
+    return dataclasses.replace(card, may_end=may_end(person, owner=card.owner, team=card.team))
+
+
+def refuse_order(person: Person, request: Request, kind: EventKind) -> Refused | None:
+    """Why a person cannot cancel or release a request as it stands; None if they can."""
+    workload = request.workload
+    if not may_end(person, owner=workload.owner, team=workload.team):
+        return refuse(RefusalCode.NOT_YOURS, request=request.id, team=workload.team)
+    if request.state.final or request.state is RequestState.STOPPING:
+        return refuse(RefusalCode.ALREADY_ENDED, request=request.id, state=request.state)
+    if kind is EventKind.RELEASE and request.state is RequestState.WAITING:
+        return refuse(RefusalCode.NOT_RUNNING, request=request.id, state=request.state)
+    return None
