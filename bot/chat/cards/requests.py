@@ -67,7 +67,7 @@ def unconfirmed(voice: Voice, answer: Unconfirmed) -> Message:
     return build(
         [
             Lines(words.unconfirmed(answer, voice.people.name(view.owner))),
-            Note(words.nothing_done()),
+            Note(words.nothing_stopped()),
             Buttons((_stop(voice, view, answer.verb, replace=True),)),
         ]
     )
@@ -147,8 +147,9 @@ def _cancel(voice: Voice, view: CardView) -> Button:
 
 def _stop(voice: Voice, view: CardView, verb: Verb, *, replace: bool = False) -> Button:
     words = voice.words
+    label = words.stop_label(verb)
     return Button(
-        label=words.stop_label(verb),
+        label=f"{label} {view.request}" if replace else label,
         action=ActionId.RELEASE if verb is Verb.RELEASING else ActionId.CANCEL,
         value=RequestValue(request=view.request, replace=replace).model_dump_json(),
         style="danger",

@@ -64,6 +64,10 @@ class Answers(Standing):
         where = say(" in {channel}", channel=mention_channel(channel)) if channel else ""
         return say("Its card{where} shows where it stands, and has the buttons.", where=where)
 
+    def nothing_stopped(self) -> Markup:
+        """Under the question whether something is to be stopped."""
+        return say("Nothing was stopped so far.")
+
     def unconfirmed(self, asked: Unconfirmed, owner: Markup) -> Markup:
         """Asks whether something running is to be stopped."""
         card = asked.card
