@@ -26,7 +26,7 @@ from bot.clock import Clock, ScaledClock, moment
 from bot.clusters.base import Cluster
 from bot.control.ledger import Ledger
 from bot.control.loop import Control
-from bot.control.sweeps import CardSweep, LeaseSweep, StarvationCheck, sample_usage
+from bot.control.sweeps import CapacityCheck, CardSweep, LeaseSweep, StarvationCheck, sample_usage
 from bot.control.ticks import Tick, Ticker
 from bot.desk import Desk
 from bot.people import Directory
@@ -180,7 +180,7 @@ class Bot:
         usage = terms.layout.usage
         sampling = usage.interval if usage is not None else 300.0
         leases, starving = LeaseSweep(terms), StarvationCheck(terms)
-        cards = CardSweep(self._core.store)
+        cards, capacity = CardSweep(self._core.store), CapacityCheck()
 
         def sweep(write: Callable[[Engine, Ledger], None]) -> Callable[[], object]:
             return lambda: control.propose(write)
@@ -191,6 +191,7 @@ class Bot:
             Tick(name="usage", run=sweep(sample_usage), every=_paced(sampling, pace), limit=30.0),
             Tick(name="leases", run=sweep(leases), every=_paced(30.0, pace), limit=30.0),
             Tick(name="starvation", run=sweep(starving), every=_paced(60.0, pace), limit=60.0),
+            Tick(name="capacity", run=sweep(capacity), every=_paced(60.0, pace), limit=60.0),
             Tick(name="cards", run=sweep(cards), every=_paced(60.0, pace), limit=60.0),
             Tick(name="people", run=self._core.directory.refresh, every=30.0, limit=10.0),
             Tick(name="heartbeat", run=self._beat, every=2.0, limit=10.0),

@@ -26,6 +26,9 @@ class NoticeKind(enum.StrEnum):
     REQUEUED = "requeued"
     LEASE_ENDING = "lease-ending"
     FLIPPED = "flipped"
+    REPAIRED = "repaired"
+    NODE_FAILED = "node-failed"
+    OVERFULL = "overfull"
 
 
 class _Args(BaseModel):
@@ -163,6 +166,46 @@ class FlippedArgs(_Args):
     times: int
 
 
+class RepairedArgs(_Args):
+    """A gang goes on although it lost nodes: its pods there moved `to` others."""
+
+    kind: Literal[NoticeKind.REPAIRED] = NoticeKind.REPAIRED
+    request: str
+    name: str
+    owner: str
+    gpus: int
+    lost: tuple[str, ...]
+    to: tuple[str, ...]
+
+
+class HitArgs(_Args):
+    """A gang that had pods on a failed node. `to` is empty for one that is stopped whole."""
+
+    request: str
+    name: str
+    owner: str
+    team: str
+    gpus: int
+    to: tuple[str, ...] = ()
+
+
+class NodeFailedArgs(_Args):
+    """A node failed; to on-call, once a node, with everybody who was hit."""
+
+    kind: Literal[NoticeKind.NODE_FAILED] = NoticeKind.NODE_FAILED
+    node: str
+    hit: tuple[HitArgs, ...]
+
+
+class OverfullArgs(_Args):
+    """A node has less of a resource than pods on it hold; to on-call, once until it changes."""
+
+    kind: Literal[NoticeKind.OVERFULL] = NoticeKind.OVERFULL
+    node: str
+    resource: str
+    excess: int
+
+
 NoticeArgs = (
     CardArgs
     | AdmittedArgs
@@ -173,6 +216,9 @@ NoticeArgs = (
     | RequeuedArgs
     | LeaseEndingArgs
     | FlippedArgs
+    | RepairedArgs
+    | NodeFailedArgs
+    | OverfullArgs
 )
 
 _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
@@ -185,6 +231,9 @@ _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
     NoticeKind.REQUEUED: RequeuedArgs,
     NoticeKind.LEASE_ENDING: LeaseEndingArgs,
     NoticeKind.FLIPPED: FlippedArgs,
+    NoticeKind.REPAIRED: RepairedArgs,
+    NoticeKind.NODE_FAILED: NodeFailedArgs,
+    NoticeKind.OVERFULL: OverfullArgs,
 }
 
 

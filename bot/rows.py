@@ -160,6 +160,7 @@ OPEN_FIRST = (
     RequestState.RUNNING,
     RequestState.ADMITTED,
     RequestState.PREEMPTING,
+    RequestState.EVICTING,
     RequestState.STOPPING,
     RequestState.WAITING,
 )

@@ -426,7 +426,7 @@ class Engine:
         if isinstance(event, NodeObserved):
             self._state.nodes.observe(event.node)
         elif isinstance(event, NodeLost):
-            self._state.lose(event.node)
+            self._state.lose(event.node, event.workload)
         else:
             self._state.nodes.remove(event.node)
 

@@ -126,10 +126,12 @@ class NodeLost:
     """The pods on a node are gone for good: it failed, or was drained.
 
     The gangs that had pods there are repaired, or evicted whole, before anything new is
-    admitted. That the node is unusable, or gone, is another event.
+    admitted. That the node is unusable, or gone, is another event. With `workload` only that
+    gang lost its pods there.
     """
 
     node: NodeName
+    workload: WorkloadId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -202,13 +202,17 @@ class PodSetAssignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """A whole gang's grant: queue that is charged, and one assignment per pod set, in order."""
+    """A whole gang's grant: queue that is charged, and one assignment per pod set, in order.
+
+    `repairs` counts how often lost nodes were replaced in it.
+    """
 
     workload: WorkloadId
     queue: QueueName
     assignments: tuple[PodSetAssignment, ...]
     at: Seconds
     borrowing: bool = False
+    repairs: int = 0
 
 
 class PreemptionRule(enum.StrEnum):

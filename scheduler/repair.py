@@ -98,7 +98,8 @@ def _mend(
                 return None
             _put(state, spaces, pods, spots)
             assignments[number] = _with(assignments[number], spots)
-    admission = replace(running.admission, assignments=tuple(assignments))
+    grant = running.admission
+    admission = replace(grant, assignments=tuple(assignments), repairs=grant.repairs + 1)
     return admission, state.charge_of(running.charge.queue, running.workload, assignments)
 
 

@@ -257,9 +257,11 @@ class State:
         self.outlook.add(running)
         self.turnover[charge.queue] += 1
 
-    def lose(self, node: NodeName) -> None:
-        """The pods on a node are gone: gangs that had some there have to be repaired."""
+    def lose(self, node: NodeName, only: WorkloadId | None) -> None:
+        """The pods on a node are gone, or those of one gang: who had some has to be repaired."""
         for running in self.running.values():
+            if only not in (None, running.workload.id):
+                continue
             places = running.charge.places
             if not running.leaving and any(node == n for place in places for n, _ in place.nodes):
                 self.broken.setdefault(running.workload.id, set()).add(node)

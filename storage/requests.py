@@ -175,21 +175,50 @@ class Requests:
         or UnknownRequest and then changes nothing.
         """
         row = self._known(request_id)
+        check_move(request_id, row.state, after)
+        return self._tell(row, after, at, actor, reason, details or {}, changes)
+
+    def note(
+        self,
+        request_id: str,
+        *,
+        at: dt.datetime,
+        actor: str,
+        reason: str,
+        details: Json | None = None,
+        **changes: Unpack[Changes],
+    ) -> Request:
+        """Change a request within its state and write a line of its story about it.
+
+        Raises UnknownRequest.
+        """
+        row = self._known(request_id)
+        return self._tell(row, row.state, at, actor, reason, details or {}, changes)
+
+    def _tell(
+        self,
+        row: RequestRow,
+        after: RequestState,
+        at: dt.datetime,
+        actor: str,
+        reason: str,
+        details: Json,
+        changes: Changes,
+    ) -> Request:
         before = row.state
-        check_move(request_id, before, after)
         _change(row, changes)
         row.state, row.changed = after, at
         moved = _record(row)
         self._transitions.append(
             Transition(
-                request=request_id,
+                request=moved.id,
                 before=before,
                 after=after,
                 at=at,
                 actor=actor,
                 reason=reason,
                 decision=moved.decision if moved.attempt else None,
-                details=details or {},
+                details=details,
             )
         )
         return moved

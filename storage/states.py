@@ -3,8 +3,9 @@
     waiting ─► admitted ─► running ─► finished | failed
        ▲          │           │
        │          ├───────────┴─► preempting ─► waiting        (requeued at its old place)
+       │          ├───────────┴─► evicting ───► waiting        (lost a node that has no other)
        │          ├───────────┴─► stopping ───► released | expired | cancelled
-       └──────────┴───────────┘   (gang lost a node and is requeued)
+       └──────────┴───────────┘   (gang was lost whole and is requeued)
 
 Any other move is a programming error: it raises, with both states, and changes nothing.
 """
@@ -21,6 +22,7 @@ class RequestState(enum.StrEnum):
     ADMITTED = "admitted"
     RUNNING = "running"
     PREEMPTING = "preempting"
+    EVICTING = "evicting"
     STOPPING = "stopping"
     FINISHED = "finished"
     FAILED = "failed"
@@ -42,9 +44,12 @@ class RequestState(enum.StrEnum):
 S = RequestState
 MOVES: dict[RequestState, frozenset[RequestState]] = {
     S.WAITING: frozenset({S.ADMITTED, S.CANCELLED}),
-    S.ADMITTED: frozenset({S.RUNNING, S.PREEMPTING, S.STOPPING, S.FINISHED, S.FAILED, S.WAITING}),
-    S.RUNNING: frozenset({S.PREEMPTING, S.STOPPING, S.FINISHED, S.FAILED, S.WAITING}),
+    S.ADMITTED: frozenset(
+        {S.RUNNING, S.PREEMPTING, S.EVICTING, S.STOPPING, S.FINISHED, S.FAILED, S.WAITING}
+    ),
+    S.RUNNING: frozenset({S.PREEMPTING, S.EVICTING, S.STOPPING, S.FINISHED, S.FAILED, S.WAITING}),
     S.PREEMPTING: frozenset({S.WAITING, S.FINISHED, S.FAILED, S.STOPPING}),
+    S.EVICTING: frozenset({S.WAITING, S.FINISHED, S.FAILED, S.STOPPING}),
     S.STOPPING: frozenset({S.RELEASED, S.EXPIRED, S.CANCELLED, S.FINISHED, S.FAILED}),
     S.FINISHED: frozenset(),
     S.FAILED: frozenset(),
@@ -53,7 +58,7 @@ MOVES: dict[RequestState, frozenset[RequestState]] = {
     S.EXPIRED: frozenset(),
 }
 FINAL = frozenset(state for state, after in MOVES.items() if not after)
-HOLDING = frozenset({S.ADMITTED, S.RUNNING, S.PREEMPTING, S.STOPPING})
+HOLDING = frozenset({S.ADMITTED, S.RUNNING, S.PREEMPTING, S.EVICTING, S.STOPPING})
 
 
 class IllegalMove(Exception):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from scheduler.model import Admission, Node, Seconds, Workload, WorkloadId
+from scheduler.model import Admission, Node, NodeName, Seconds, Workload, WorkloadId
 
 
 class ClusterUnreachable(Exception):
@@ -20,21 +20,30 @@ class ClusterUnreachable(Exception):
 
 
 class PodsState(enum.StrEnum):
-    """What the pods of a gang, taken together, are doing."""
+    """What the pods of a gang, taken together, are doing.
+
+    BROKEN: some were lost, and the others wait for a `Replace` or a `Stop`.
+    """
 
     STARTING = "starting"
     RUNNING = "running"
+    BROKEN = "broken"
     STOPPING = "stopping"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """A gang that holds capacity now."""
+    """A gang that holds capacity now.
+
+    `admission` is the one last carried out; `missing` are the nodes on which pods of it were
+    lost, in name order, and only of a BROKEN gang.
+    """
 
     workload: WorkloadId
     state: PodsState
     admission: Admission
     decision: str
+    missing: tuple[NodeName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +99,25 @@ class NodeGone:
     at: Seconds
 
 
-ClusterEvent = Started | Gone | NodeSeen | NodeGone
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFailed:
+    """Every pod on a node is gone for good. Its NodeSeen (not ready) or NodeGone is told too."""
+
+    name: NodeName
+    at: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodsLost:
+    """A gang lost its pods on one node, and nothing else; it is BROKEN from now on."""
+
+    workload: WorkloadId
+    decision: str
+    node: NodeName
+    at: Seconds
+
+
+ClusterEvent = Started | Gone | NodeSeen | NodeGone | NodeFailed | PodsLost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +142,21 @@ class Stop:
     grace: Seconds
 
 
-Action = Start | Stop
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replace:
+    """Put the pods that a BROKEN gang lacks of `admission` on its nodes; leave the others be.
+
+    `decision` is that of the Start. `admission.repairs` tells one repair from another: one
+    that is not newer than what the gang has, or is of a gang that is gone, does nothing.
+    Pods that cannot be put on their node are lost (PodsLost).
+    """
+
+    workload: WorkloadId
+    admission: Admission
+    decision: str
+
+
+Action = Start | Stop | Replace
 
 
 class Cluster(Protocol):

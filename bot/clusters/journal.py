@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from bot.clusters.base import EndKind, Start, Stop
+from bot.clusters.base import EndKind, Replace, Start, Stop
 from scheduler.model import NodeName, Seconds, WorkloadId
 
 
@@ -44,6 +44,15 @@ class StopEntry:
     at: Seconds
     action: Stop
     kind: Literal["stop"] = "stop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaceEntry:
+    """A gang was given pods in place of lost ones."""
+
+    at: Seconds
+    action: Replace
+    kind: Literal["replace"] = "replace"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +88,8 @@ class OutageEntry:
 
 
 Entry = Annotated[
-    StartEntry | StopEntry | EndEntry | FailEntry | OutageEntry, Field(discriminator="kind")
+    StartEntry | StopEntry | ReplaceEntry | EndEntry | FailEntry | OutageEntry,
+    Field(discriminator="kind"),
 ]
 _ENTRY: TypeAdapter[Entry] = TypeAdapter(Entry)
 

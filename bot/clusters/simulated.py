@@ -5,7 +5,8 @@ world, while nobody looks: the next `observe` or `poll` finds it done.
 
 A decision is an attempt's name: a `Start` of an attempt that holds capacity does
 nothing, one of an attempt that is over tells its end again (the loop may have missed it),
-and a `Stop` of an attempt that never came tells it as stopped and keeps it from coming.
+and a `Stop` of an attempt that never came tells it as stopped and keeps it from coming. A
+`Replace` is only done to an attempt that holds capacity.
 """
 
 from __future__ import annotations
@@ -22,10 +23,13 @@ from bot.clusters.base import (
     ClusterUnreachable,
     EndKind,
     Gone,
+    NodeFailed,
     NodeSeen,
     Observation,
     Observed,
+    PodsLost,
     PodsState,
+    Replace,
     Start,
     Started,
     Stop,
@@ -36,19 +40,22 @@ from bot.clusters.journal import (
     FailEntry,
     Journal,
     OutageEntry,
+    ReplaceEntry,
     StartEntry,
     StopEntry,
     read_journal,
     rewrite_journal,
 )
 from scheduler.model import Node, Seconds, WorkloadId
-from scheduler.simulation.cluster import (
+from scheduler.simulation.cluster import SimulatedNodes
+from scheduler.simulation.gangs import (
     GangGone,
+    GangHurt,
     GangReady,
+    GangState,
     Happening,
     NodeChanged,
     Outage,
-    SimulatedNodes,
 )
 
 _ENDS_KEPT = 20_000
@@ -80,6 +87,7 @@ class SimulatedCluster:
             nodes,
             start_delay=start_delay,
             stop_time=stop_time,
+            mendable=True,
             now=min((entry.at for entry in entries), default=0.0),
         )
         self._live: dict[str, list[Entry]] = {}
@@ -118,6 +126,7 @@ class SimulatedCluster:
                 state=PodsState(gang.state.value),
                 admission=gang.admission,
                 decision=gang.attempt,
+                missing=gang.missing() if gang.state is GangState.BROKEN else (),
             )
             for gang in self._nodes.gangs()
         )
@@ -138,6 +147,9 @@ class SimulatedCluster:
         elif isinstance(action, Start):
             if action.decision not in self._live:
                 self._do(StartEntry(at=self._nodes.now, action=action))
+        elif isinstance(action, Replace):
+            if action.decision in self._live:
+                self._do(ReplaceEntry(at=self._nodes.now, action=action))
         elif action.decision in self._live:
             self._do(StopEntry(at=self._nodes.now, action=action))
         else:
@@ -205,6 +217,11 @@ class SimulatedCluster:
             if stop.decision in self._live:
                 self._live[stop.decision].append(entry)
             self._nodes.stop(stop.workload, stop.decision, grace=stop.grace, at=self._nodes.now)
+        elif isinstance(entry, ReplaceEntry):
+            repair = entry.action
+            if repair.decision in self._live:
+                self._live[repair.decision].append(entry)
+            self._nodes.mend(repair.workload, repair.admission, repair.decision, at=self._nodes.now)
         elif isinstance(entry, EndEntry):
             self._note_end(entry.workload, entry.decision, entry.end, entry.at)
         elif isinstance(entry, FailEntry):
@@ -225,8 +242,19 @@ class SimulatedCluster:
         elif isinstance(happening, GangGone):
             end = EndKind(happening.end.value)
             self._note_end(happening.workload, happening.attempt, end, happening.at)
+        elif isinstance(happening, GangHurt):
+            self._events.append(
+                PodsLost(
+                    workload=happening.workload,
+                    decision=happening.attempt,
+                    node=happening.node,
+                    at=happening.at,
+                )
+            )
         elif isinstance(happening, NodeChanged):
             self._events.append(NodeSeen(node=happening.node, at=happening.at))
+        else:
+            self._events.append(NodeFailed(name=happening.node, at=happening.at))
 
     def _note_end(self, workload: WorkloadId, decision: str, end: EndKind, at: Seconds) -> None:
         gone = Gone(workload=workload, decision=decision, kind=end, at=at)
@@ -240,7 +268,8 @@ class SimulatedCluster:
             EndEntry(at=end.at, workload=end.workload, decision=end.decision, end=end.kind)
             for end in list(self._ends.values())[-_ENDS_KEPT:]
         ]
-        now = self._nodes.now
-        entries += [out for out in self._outages if out.until is None or out.until > now]
+        oldest = min((live[0].at for live in self._live.values()), default=self._nodes.now)
+        # What broke a gang that is still there has to break it again.
+        entries += [out for out in self._outages if out.until is None or out.until > oldest]
         entries += [entry for live in self._live.values() for entry in live]
         return sorted(entries, key=lambda entry: entry.at)

@@ -6,13 +6,26 @@ Background load (Source.TRACE) is silent, except where it meets a request of a p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from bot import notices
 from bot.control.ledger import LOOP, Ledger
 from bot.terms import Terms
-from scheduler.model import GPU, Admission, Explanation, Flip, Preemption, QueueName, Starvation
+from scheduler.doubts import Doubt, NodeDoubt
+from scheduler.model import (
+    GPU,
+    Admission,
+    Decisions,
+    Explanation,
+    Flip,
+    NodeName,
+    Preemption,
+    QueueName,
+    Repair,
+    Starvation,
+    WorkloadId,
+)
 from storage.records import Audience, Notice, Request, Source
 from storage.states import RequestState
 
@@ -89,6 +102,84 @@ def say_requeued(
         position=position,
     )
     _say(ledger, f"requeued:{request.decision}", args, request.id, "thread")
+
+
+def new_nodes(
+    before: Admission, after: Admission, lost: Sequence[NodeName]
+) -> tuple[NodeName, ...]:
+    """The nodes that got the pods which `before` had on `lost` ones, in name order."""
+    had = {
+        (assignment.name, node): count
+        for assignment in before.assignments
+        for node, count in assignment.nodes
+        if node not in lost
+    }
+    found = {
+        node
+        for assignment in after.assignments
+        for node, count in assignment.nodes
+        if count > had.get((assignment.name, node), 0)
+    }
+    return tuple(sorted(found))
+
+
+def say_repaired(ledger: Ledger, request: Request, repair: Repair, to: Sequence[NodeName]) -> None:
+    """Tell the thread where the pods of lost nodes went."""
+    if request.source is Source.TRACE:
+        return
+    args = notices.RepairedArgs(
+        request=request.id,
+        name=request.workload.name,
+        owner=request.workload.owner,
+        gpus=request.workload.gpus,
+        lost=repair.lost,
+        to=tuple(to),
+    )
+    key = f"repaired:{request.decision}:{repair.admission.repairs}"
+    _say(ledger, key, args, request.id, "thread")
+
+
+def say_nodes_failed(
+    ledger: Ledger,
+    moved: Mapping[WorkloadId, Sequence[NodeName]],
+    decisions: Decisions,
+    failed: Sequence[NodeName],
+) -> None:
+    """Tell on-call of each failed node, once, with everybody who was hit.
+
+    `moved` says where the pods of a repaired gang went.
+    """
+    hit: dict[NodeName, list[notices.HitArgs]] = {node: [] for node in failed}
+    for repair in decisions.repairs:
+        for node in repair.lost:
+            hit.setdefault(node, []).append(_hit(ledger, repair.workload, moved[repair.workload]))
+    for eviction in decisions.evictions:
+        for node in eviction.lost:
+            hit.setdefault(node, []).append(_hit(ledger, eviction.workload, ()))
+    for node, those in sorted(hit.items()):
+        args = notices.NodeFailedArgs(node=node, hit=tuple(those))
+        _put(ledger, f"node-failed:{node}:{ledger.now}", args, Audience.ONCALL, None)
+
+
+def _hit(ledger: Ledger, request_id: str, to: Sequence[NodeName]) -> notices.HitArgs:
+    workload = ledger.get(request_id).workload
+    return notices.HitArgs(
+        request=request_id,
+        name=workload.name,
+        owner=workload.owner,
+        team=workload.team,
+        gpus=workload.gpus,
+        to=tuple(to),
+    )
+
+
+def say_overfull(ledger: Ledger, doubt: NodeDoubt) -> None:
+    """Tell on-call that a node has less than what runs there, once for each amount."""
+    if doubt.doubt is not Doubt.OVERFULL:
+        raise ValueError(f"{doubt.node} is not overfull")
+    args = notices.OverfullArgs(node=doubt.node, resource=doubt.what, excess=doubt.excess)
+    key = f"overfull:{doubt.node}:{doubt.what}:{doubt.excess}"
+    _put(ledger, key, args, Audience.ONCALL, None)
 
 
 def say_lease_ending(ledger: Ledger, request: Request) -> None:
@@ -218,7 +309,7 @@ def _put(
     key: str,
     args: notices.NoticeArgs,
     audience: Audience,
-    request: str,
+    request: str | None,
     target: str | None = None,
 ) -> None:
     ledger.say(
@@ -241,5 +332,6 @@ _URGENT: frozenset[notices.NoticeKind] = frozenset(
         notices.NoticeKind.PREEMPTED_GROUP,
         notices.NoticeKind.STARVING,
         notices.NoticeKind.FLIPPED,
+        notices.NoticeKind.NODE_FAILED,
     }
 )

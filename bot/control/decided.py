@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 
-from bot.clusters.base import Start, Stop
+from bot.clusters.base import Replace, Start, Stop
 from bot.control import announce
 from bot.control.ledger import Ledger
 from bot.terms import Terms
-from scheduler.model import Admission, Decisions, Preemption
+from scheduler.model import Admission, Decisions, Eviction, NodeName, Preemption, Repair
 from storage.records import Request
 from storage.states import RequestState
 
 S = RequestState
 
 
-def take_down(ledger: Ledger, terms: Terms, decisions: Decisions) -> None:
-    """Have everything one cycle decided stored, said and done."""
+def take_down(
+    ledger: Ledger, terms: Terms, decisions: Decisions, failed: Sequence[NodeName] = ()
+) -> None:
+    """Have everything one cycle decided stored, said and done; `failed` are nodes that did.
+
+    What lost nodes is mended or stopped first: the order of the cluster's actions is that of
+    the decisions.
+    """
     ledger.load(
-        [a.workload for a in decisions.admissions]
+        [r.workload for r in decisions.repairs]
+        + [e.workload for e in decisions.evictions]
+        + [a.workload for a in decisions.admissions]
         + [p.target for p in decisions.preemptions]
         + [p.preemptor for p in decisions.preemptions]
     )
+    moved = {repair.workload: _repair(ledger, repair) for repair in decisions.repairs}
+    for eviction in decisions.evictions:
+        _evict(ledger, terms, eviction)
+    announce.say_nodes_failed(ledger, moved, decisions, failed)
     stopped = [p for p in decisions.preemptions if _preempt(ledger, terms, p)]
     announce.say_preempted(ledger, terms, stopped)
     announce.say_flipped(ledger, decisions.flips)
@@ -36,6 +49,42 @@ def start(request: Request, admission: Admission) -> Start:
         admission=admission,
         decision=request.decision,
         run_for=request.run_for,
+    )
+
+
+def replacement(request: Request, admission: Admission) -> Replace:
+    """The action that gives a gang new pods for lost ones; the same each time."""
+    return Replace(workload=request.workload.id, admission=admission, decision=request.decision)
+
+
+def _repair(ledger: Ledger, repair: Repair) -> tuple[NodeName, ...]:
+    """Store where the gang goes on, then have its lost pods put there; the new nodes."""
+    request = ledger.get(repair.workload)
+    before = request.admission
+    to = announce.new_nodes(before, repair.admission, repair.lost) if before else ()
+    mended = ledger.note(
+        request.id,
+        reason="repaired",
+        details={"lost": list(repair.lost), "to": list(to), "repair": repair.admission.repairs},
+        admission=repair.admission,
+    )
+    announce.say_repaired(ledger, mended, repair, to)
+    ledger.act(replacement(mended, repair.admission))
+    return to
+
+
+def _evict(ledger: Ledger, terms: Terms, eviction: Eviction) -> None:
+    """Stop what is left of a gang that cannot go on; it is requeued when its pods are gone."""
+    request = ledger.get(eviction.workload)
+    if request.state not in {S.ADMITTED, S.RUNNING}:
+        return
+    ledger.move(request.id, S.EVICTING, reason="node-lost", details={"lost": list(eviction.lost)})
+    ledger.act(
+        Stop(
+            workload=eviction.workload,
+            decision=request.decision,
+            grace=terms.grace(eviction.queue),
+        )
     )
 
 

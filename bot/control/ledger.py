@@ -28,10 +28,13 @@ LOOP = "gpubot"  # the actor of what nobody asked for
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """One move of one request, with what else changes on its row."""
+    """One move of one request, with what else changes on its row.
+
+    Without `after` it stays in its state, and only a line of its story is written.
+    """
 
     request: str
-    after: RequestState
+    after: RequestState | None
     at: dt.datetime
     actor: str
     reason: str
@@ -124,6 +127,29 @@ class Ledger:
         moved = dataclasses.replace(request, state=after, changed=self.at, **changes)
         return self._keep(moved)
 
+    def note(
+        self,
+        request_id: str,
+        *,
+        reason: str,
+        details: Mapping[str, object],
+        **changes: Unpack[Changes],
+    ) -> Request:
+        """Change a request that does not move, with a line in its story."""
+        request = self.get(request_id)
+        self._moves.append(
+            Move(
+                request=request.id,
+                after=None,
+                at=self.at,
+                actor=LOOP,
+                reason=reason,
+                details=details,
+                changes=changes,
+            )
+        )
+        return self._keep(dataclasses.replace(request, changed=self.at, **changes))
+
     def amend(self, request_id: str, **changes: Unpack[Changes]) -> Request:
         """Change a request that does not move. Raises UnknownRequest."""
         request = self.get(request_id)
@@ -134,7 +160,11 @@ class Ledger:
         """Seconds for which the request has held GPUs, in all its attempts."""
         with self._store.read() as view:
             story = [(line.after, line.at) for line in view.transitions.of(request_id)]
-        story += [(move.after, move.at) for move in self._moves if move.request == request_id]
+        story += [
+            (move.after, move.at)
+            for move in self._moves
+            if move.request == request_id and move.after is not None
+        ]
         total, since = 0.0, None
         for state, at in story:
             if since is not None:
@@ -177,15 +207,7 @@ class Ledger:
         # One query for all rows, instead of one for each move.
         work.requests.by_ids([move.request for move in self._moves])
         for move in self._moves:
-            work.requests.move(
-                move.request,
-                move.after,
-                at=move.at,
-                actor=move.actor,
-                reason=move.reason,
-                details=move.details,
-                **move.changes,
-            )
+            _write(work, move)
         for request_id, changes in self._amendments.items():
             work.requests.amend(request_id, **changes)
         for notice in self._notices.values():
@@ -199,3 +221,25 @@ class Ledger:
         self._requests[request.id] = request
         self.redraw(request)
         return request
+
+
+def _write(work: Work, move: Move) -> None:
+    if move.after is None:
+        work.requests.note(
+            move.request,
+            at=move.at,
+            actor=move.actor,
+            reason=move.reason,
+            details=move.details,
+            **move.changes,
+        )
+        return
+    work.requests.move(
+        move.request,
+        move.after,
+        at=move.at,
+        actor=move.actor,
+        reason=move.reason,
+        details=move.details,
+        **move.changes,
+    )

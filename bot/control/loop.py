@@ -17,11 +17,21 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from bot.clock import Clock, WallClock, moment
-from bot.clusters.base import Action, Cluster, ClusterEvent, ClusterUnreachable, Gone, Started
+from bot.clusters.base import (
+    Action,
+    Cluster,
+    ClusterEvent,
+    ClusterUnreachable,
+    Gone,
+    NodeFailed,
+    PodsLost,
+    Started,
+)
 from bot.control import decided, observed, orders, recovery
 from bot.control.ledger import LOOP, Ledger
 from bot.terms import Terms
 from bot.views import NotReady
+from scheduler.doubts import NodeDoubt
 from scheduler.engine import Engine
 from scheduler.layout import Layout
 from scheduler.state import EngineError
@@ -33,6 +43,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 REMEMBERED = 50_000  # handled desk events that a late waiter can still ask about
+DOUBTS_LOGGED = 20
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds between tries of an unreachable cluster
 
 
@@ -192,7 +203,8 @@ class Control:
                 observed.take_in(engine, ledger, event)
             for order in asked:
                 self._carry_out(engine, ledger, order)
-            decided.take_down(ledger, self.terms, engine.cycle(ledger.now))
+            failed = [event.name for event in seen if isinstance(event, NodeFailed)]
+            decided.take_down(ledger, self.terms, engine.cycle(ledger.now), failed)
             self._commit(ledger, era)
         self._act(ledger, era)
 
@@ -206,6 +218,7 @@ class Control:
             self._undone = []
             self._commit(ledger, era)
             self._engine = engine
+        _log_doubts(engine.doubts())
         log.info(
             "engine built: %d nodes, %d gangs seen, %d actions to do again",
             len(seen.nodes),
@@ -218,7 +231,9 @@ class Control:
         with self.store.read() as view:
             asked = view.events.unhandled()
             wanted = {order.request for order in asked}
-            wanted.update(event.workload for event in seen if isinstance(event, (Started, Gone)))
+            wanted.update(
+                event.workload for event in seen if isinstance(event, (Started, Gone, PodsLost))
+            )
             if wanted:
                 ledger.put(view.requests.by_ids(sorted(wanted)).values())
         return asked
@@ -287,3 +302,17 @@ class Control:
 
     def _ledger(self) -> Ledger:
         return Ledger(self.store, self.clock.now(), moment(self.wall.now()))
+
+
+def _log_doubts(doubts: Sequence[NodeDoubt]) -> None:
+    """Name what is odd about the nodes; the rest only by number."""
+    for doubt in doubts[:DOUBTS_LOGGED]:
+        log.warning(
+            "node %s: %s (%s%s)",
+            doubt.node,
+            doubt.doubt,
+            doubt.what,
+            f", {doubt.excess} too many" if doubt.excess else "",
+        )
+    if len(doubts) > DOUBTS_LOGGED:
+        log.warning("%d more oddities of nodes", len(doubts) - DOUBTS_LOGGED)

@@ -9,7 +9,16 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from bot.clusters.base import ClusterEvent, EndKind, Gone, NodeGone, NodeSeen, Started
+from bot.clusters.base import (
+    ClusterEvent,
+    EndKind,
+    Gone,
+    NodeFailed,
+    NodeGone,
+    NodeSeen,
+    PodsLost,
+    Started,
+)
 from bot.control import announce
 from bot.control.ledger import Ledger
 from scheduler import events
@@ -29,13 +38,17 @@ def take_in(engine: Engine, ledger: Ledger, event: ClusterEvent) -> None:
             engine.apply(events.NodeObserved(node=event.node))
         case NodeGone():
             engine.apply(events.NodeRemoved(node=NodeName(event.name)))
+        case NodeFailed():
+            engine.apply(events.NodeLost(node=event.name))
+        case PodsLost():
+            _hurt(engine, ledger, event)
         case Started():
             _started(ledger, event)
         case Gone():
             _gone(engine, ledger, event)
 
 
-def _current(ledger: Ledger, event: Started | Gone) -> Request | None:
+def _current(ledger: Ledger, event: Started | Gone | PodsLost) -> Request | None:
     request = ledger.find(event.workload)
     if request is None or request.decision != event.decision or request.state.final:
         log.info("old news of %s (%s): %s", event.workload, event.decision, type(event).__name__)
@@ -47,6 +60,12 @@ def _started(ledger: Ledger, event: Started) -> None:
     request = _current(ledger, event)
     if request is not None and request.state is S.ADMITTED:
         ledger.move(request.id, S.RUNNING, reason="pods-ready", started=ledger.at)
+
+
+def _hurt(engine: Engine, ledger: Ledger, event: PodsLost) -> None:
+    request = _current(ledger, event)
+    if request is not None and request.state in {S.ADMITTED, S.RUNNING}:
+        engine.apply(events.NodeLost(node=event.node, workload=event.workload))
 
 
 def _gone(engine: Engine, ledger: Ledger, event: Gone) -> None:
@@ -95,12 +114,13 @@ def after_gone(request: Request, kind: EndKind) -> RequestState:
 def requeue(engine: Engine, ledger: Ledger, request: Request, kind: EndKind) -> None:
     """Put a stopped or lost gang back at its old place in its queue."""
     preempted = request.state is S.PREEMPTING
+    reason = "preempted" if preempted else f"pods-{kind}"
     _leave(engine, ledger, request, events.Evicted)
     waits = engine.workload(WorkloadId(request.id))  # it may count its waiting from now on
     back = ledger.move(
         request.id,
         S.WAITING,
-        reason="preempted" if preempted else f"pods-{kind}",
+        reason="node-lost" if request.state is S.EVICTING else reason,
         started=None,
         lease_ends=None,
         workload=replace(request.workload, queued=None if waits is None else waits.queued),

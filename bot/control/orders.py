@@ -40,7 +40,7 @@ def stop(
         if engine.workload(WorkloadId(request.id)) is not None:
             engine.apply(events.Withdrawn(workload=WorkloadId(request.id), at=ledger.now))
         drop(ledger, request, actor, reason="ordered")
-    elif request.state in {S.ADMITTED, S.RUNNING, S.PREEMPTING}:
+    elif request.state in {S.ADMITTED, S.RUNNING, S.PREEMPTING, S.EVICTING}:
         ledger.move(
             request.id,
             S.STOPPING,
@@ -49,7 +49,8 @@ def stop(
             ending=ending,
             ended_by=actor,
         )
-        if request.state is not S.PREEMPTING and engine.workload(WorkloadId(request.id)):
+        told = request.state in {S.PREEMPTING, S.EVICTING}
+        if not told and engine.workload(WorkloadId(request.id)):
             engine.apply(events.Leaving(workload=WorkloadId(request.id)))
         queue = request.admission.queue if request.admission else request.workload.queue
         ledger.act(

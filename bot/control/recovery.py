@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from bot.clusters.base import Observation, Observed, PodsState, Stop
 from bot.control import orders
-from bot.control.decided import start
+from bot.control.decided import replacement, start
 from bot.control.ledger import LOOP, Ledger
 from bot.terms import Terms
 from scheduler import events
@@ -110,7 +110,7 @@ def _restore(
     """A request that holds GPUs holds them again, and what was decided is done again."""
     if request.admission is None:
         raise ValueError(f"{request.id} is {request.state} without an admission")
-    leaving = request.state in {S.PREEMPTING, S.STOPPING}
+    leaving = request.state in {S.PREEMPTING, S.EVICTING, S.STOPPING}
     try:
         engine.apply(
             events.Restored(workload=request.workload, admission=request.admission, leaving=leaving)
@@ -129,10 +129,15 @@ def _restore(
                 grace=terms.grace(request.admission.queue),
             )
         )
-    elif not current:
+    elif observed is None or not current:
         ledger.act(start(request, request.admission))
-    elif request.state is S.ADMITTED and observed and observed.state is PodsState.RUNNING:
+    elif observed.admission.repairs < request.admission.repairs:
+        ledger.act(replacement(request, request.admission))
+    elif request.state is S.ADMITTED and observed.state is PodsState.RUNNING:
         ledger.move(request.id, S.RUNNING, reason="pods-ready", started=ledger.at)
+    else:
+        for node in observed.missing:
+            engine.apply(events.NodeLost(node=node, workload=observed.workload))
 
 
 def _stop(observed: Observed, terms: Terms) -> Stop:

@@ -14,6 +14,7 @@ from bot.control import announce, orders
 from bot.control.ledger import LOOP, Ledger
 from bot.terms import Terms, remind_ahead
 from scheduler import events
+from scheduler.doubts import Doubt, NodeDoubt
 from scheduler.engine import Engine
 from scheduler.layout import AfterLease
 from scheduler.model import Explanation, WorkloadId
@@ -93,6 +94,19 @@ class StarvationCheck:
                 begins = moment(ledger.now - starvation.waited + starvation.target_wait)
                 starving = ledger.amend(request.id, starving_since=begins)
                 announce.say_starving(ledger, self.terms, starving, starvation)
+
+
+@dataclass(slots=True)
+class CapacityCheck:
+    """Tells on-call of nodes that have less than what runs there, once until that changes."""
+
+    _known: set[NodeDoubt] = field(default_factory=set)
+
+    def __call__(self, engine: Engine, ledger: Ledger) -> None:
+        found = {doubt for doubt in engine.doubts() if doubt.doubt is Doubt.OVERFULL}
+        for doubt in sorted(found - self._known):
+            announce.say_overfull(ledger, doubt)
+        self._known = found
 
 
 @dataclass(slots=True)

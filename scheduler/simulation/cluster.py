@@ -9,10 +9,11 @@ Happenings at the same instant come in this order, so that what frees room is se
 what takes it: gangs end, nodes return, nodes fail, gangs become ready; within a kind by
 name, then by the order in which they were foreseen.
 
-A gang is whole by construction as long as its admission is: when one of its nodes fails,
-the pods left on the others end with it, at the same instant. Two counters watch the
-engine: `partial_gangs` (gangs that had some but not all of their pods) and
-`over_commitments` (starts that put more on a node than it has). Both must stay 0.
+When a node fails, the gangs on it are lost whole, at the same instant; or, where the
+cluster is `mendable`, they lose their pods there and stand still until `mend` gives them
+others or they are stopped. Two counters watch the engine: `partial_gangs` (gangs that were
+started or mended with some but not all of their pods) and `over_commitments` (pods put on
+a node that has no room for them). Both must stay 0.
 """
 
 from __future__ import annotations
@@ -33,90 +34,34 @@ from scheduler.model import (
     Workload,
     WorkloadId,
 )
+from scheduler.simulation.gangs import (
+    Figures,
+    Gang,
+    GangEnd,
+    GangGone,
+    GangHurt,
+    GangReady,
+    GangState,
+    Happening,
+    NodeChanged,
+    NodeFailed,
+    Outage,
+)
 
-
-class GangState(enum.StrEnum):
-    """What the pods of a gang that holds capacity are doing."""
-
-    STARTING = "starting"
-    RUNNING = "running"
-    STOPPING = "stopping"
-
-
-class GangEnd(enum.StrEnum):
-    """Why a gang has no pods any more."""
-
-    FINISHED = "finished"
-    FAILED = "failed"
-    STOPPED = "stopped"
-    LOST = "lost"
-
-
-@dataclass(frozen=True, slots=True)
-class GangReady:
-    """All pods of the gang are ready."""
-
-    workload: WorkloadId
-    attempt: str
-    at: Seconds
-
-
-@dataclass(frozen=True, slots=True)
-class GangGone:
-    """The last pod is gone. `ran` is how long the gang was ready, 0 if it never was."""
-
-    workload: WorkloadId
-    attempt: str
-    end: GangEnd
-    ran: Seconds
-    at: Seconds
-
-
-@dataclass(frozen=True, slots=True)
-class NodeChanged:
-    """A node returned, failed, or was changed."""
-
-    node: Node
-    at: Seconds
-
-
-Happening = GangReady | GangGone | NodeChanged
-
-
-@dataclass(frozen=True, slots=True)
-class Outage:
-    """A node fails at `at` and returns at `until` (None: never)."""
-
-    node: NodeName
-    at: Seconds
-    until: Seconds | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """GPUs of the ready nodes now: all, held by pods, and free but stranded."""
-
-    gpus: int
-    used: int
-    stranded: int
-
-
-@dataclass(slots=True)
-class Gang:
-    """A gang that holds capacity. `ends` is None while it runs until it is stopped."""
-
-    workload: Workload
-    admission: Admission
-    attempt: str
-    state: GangState
-    run_for: Seconds | None
-    started: Seconds
-    wanted: int
-    present: int
-    ready_at: Seconds | None = None
-    fails_after: Seconds | None = None
-    stops_at: Seconds | None = None
-    """When the stop asked for is done; None while nobody asked."""
+__all__ = [
+    "Figures",
+    "Gang",
+    "GangEnd",
+    "GangGone",
+    "GangHurt",
+    "GangReady",
+    "GangState",
+    "Happening",
+    "NodeChanged",
+    "NodeFailed",
+    "Outage",
+    "SimulatedNodes",
+]
 
 
 @dataclass(slots=True)
@@ -160,8 +105,10 @@ class SimulatedNodes:
         stop_time: Seconds = 0.0,
         outages: Iterable[Outage] = (),
         now: Seconds = 0.0,
+        mendable: bool = False,
     ) -> None:
         self.now = now
+        self._mendable = mendable
         self.partial_gangs = 0
         self.over_commitments = 0
         self._start_delay = start_delay
@@ -234,19 +181,38 @@ class SimulatedNodes:
             state=GangState.STARTING,
             run_for=run_for,
             started=self.now,
-            wanted=sum(pod_set.count for pod_set in workload.pod_sets),
-            present=0,
         )
         self._gangs[workload.id] = gang
         if not self._can_place(gang):
             self._end(gang, GangEnd.LOST)
             return
         self._place(gang)
-        if self._start_delay > 0:
-            due = self.now + self._start_delay
-            self._foresee(due, _Rank.GANG_READY, workload.id, attempt)
-        else:
-            self._ready(gang)
+        self._get_ready(gang)
+
+    def mend(
+        self, workload: WorkloadId, admission: Admission, attempt: str, *, at: Seconds
+    ) -> None:
+        """Give a gang the pods that it lacks of `admission`; those it has go on untouched.
+
+        Does nothing to a gang that is gone or stopping, or whose admission is as new. On a
+        node that is not ready the pods are lost at once.
+        """
+        self._move_to(at)
+        gang = self._gangs.get(workload)
+        if (
+            gang is None
+            or gang.attempt != attempt
+            or gang.state is GangState.STOPPING
+            or admission.repairs <= gang.admission.repairs
+        ):
+            return
+        if _pods_of(admission) != _pods_of(gang.admission):
+            self.partial_gangs += 1
+        gang.admission = admission
+        self._pause(gang)
+        if self._settle(gang):
+            gang.state = GangState.STARTING
+            self._get_ready(gang)
 
     def stop(self, workload: WorkloadId, attempt: str, *, grace: Seconds, at: Seconds) -> None:
         """Take a gang's pods away within `grace`; no effect on a gang that is gone.
@@ -262,7 +228,7 @@ class SimulatedNodes:
             return
         gang.state = GangState.STOPPING
         gang.stops_at = due
-        if due <= self.now:
+        if due <= self.now or not gang.pods:
             self._end(gang, GangEnd.STOPPED)
         else:
             self._foresee(due, _Rank.GANG_ENDS, workload, attempt, GangEnd.STOPPED)
@@ -273,7 +239,7 @@ class SimulatedNodes:
         gang = self._gangs[workload]
         gang.fails_after = after
         if gang.ready_at is not None:
-            due = max(self.now, gang.ready_at + after)
+            due = max(self.now, gang.ready_at + after - gang.worked)
             self._foresee(due, _Rank.GANG_ENDS, workload, gang.attempt, GangEnd.FAILED)
 
     def script(self, outage: Outage) -> None:
@@ -312,7 +278,7 @@ class SimulatedNodes:
             raise ValueError(f"time runs forward: {now} is before {self.now}")
         foreseen = self._foreseen
         while foreseen and foreseen[0][0] <= now:
-            at, rank, name, _, attempt, end = heappop(foreseen)
+            at, rank, name, number, attempt, end = heappop(foreseen)
             self.now = at
             if rank == _Rank.NODE_FAILS:
                 self._fail_node(NodeName(name))
@@ -320,7 +286,8 @@ class SimulatedNodes:
                 self._return_node(NodeName(name))
             else:
                 gang = self._gangs.get(WorkloadId(name))
-                if gang is not None and gang.attempt == attempt:
+                due = gang is not None and (number > gang.void or end is GangEnd.STOPPED)
+                if gang is not None and gang.attempt == attempt and due:
                     self._gang_happens(gang, end)
         self.now = now
         if len(foreseen) > 64 + 4 * (len(self._gangs) + len(self._machines)):
@@ -353,18 +320,66 @@ class SimulatedNodes:
             for name, _ in assignment.nodes
         )
 
+    def _get_ready(self, gang: Gang) -> None:
+        if self._start_delay > 0:
+            due = self.now + self._start_delay
+            self._foresee(due, _Rank.GANG_READY, gang.workload.id, gang.attempt)
+        else:
+            self._ready(gang)
+
     def _place(self, gang: Gang) -> None:
-        least = 0
-        shapes = {pod_set.name: pod_set for pod_set in gang.workload.pod_sets}
-        for assignment in gang.admission.assignments:
-            pod_set = shapes[assignment.name]
-            least += pod_set.count if pod_set.min_count is None else pod_set.min_count
-            for name, count in assignment.nodes:
-                gang.present += count
-                self._hold(self._machines[name], gang.workload.id, pod_set.requests, count)
-        if len(gang.admission.assignments) < len(shapes) or gang.present < least:
+        least = sum(
+            pod_set.count if pod_set.min_count is None else pod_set.min_count
+            for pod_set in gang.workload.pod_sets
+        )
+        self._settle(gang)
+        if len(gang.admission.assignments) < len(gang.workload.pod_sets) or (
+            sum(gang.pods.values()) < least
+        ):
             self.partial_gangs += 1
-        gang.wanted = gang.present
+
+    def _settle(self, gang: Gang) -> bool:
+        """Have just the pods of the admission there; False if some cannot be, and are told."""
+        wanted = {
+            (a.name, node): count for a in gang.admission.assignments for node, count in a.nodes
+        }
+        for place in sorted(gang.pods.keys() | wanted.keys()):
+            more = wanted.get(place, 0) - gang.pods.get(place, 0)
+            machine = self._machines.get(place[1])
+            if more > 0 and (machine is None or not machine.node.ready):
+                hurt = GangHurt(gang.workload.id, gang.attempt, place[1], self.now)
+                self._happened.append(hurt)
+                gang.state = GangState.BROKEN
+            elif more and machine is not None:
+                self._add_pods(gang, place, more)
+        return not gang.missing()
+
+    def _add_pods(self, gang: Gang, place: tuple[str, NodeName], count: int) -> None:
+        """Put pods of a pod set on a node, or with a negative count take them off."""
+        requests = next(p.requests for p in gang.workload.pod_sets if p.name == place[0])
+        self._hold(self._machines[place[1]], gang.workload.id, requests, count)
+        gang.pods[place] = gang.pods.get(place, 0) + count
+        if not gang.pods[place]:
+            del gang.pods[place]
+
+    def _pause(self, gang: Gang) -> None:
+        """Work stands still; what was foreseen of it does not happen."""
+        if gang.ready_at is not None:
+            gang.worked += self.now - gang.ready_at
+            gang.ready_at = None
+        gang.void = self._sequence
+
+    def _hurt(self, gang: Gang, name: NodeName) -> None:
+        """The pods of a gang on a node are gone, and the others wait for new ones."""
+        for place in sorted(place for place in gang.pods if place[1] == name):
+            self._add_pods(gang, place, -gang.pods[place])
+        if gang.state is GangState.STOPPING:
+            if not gang.pods:
+                self._end(gang, GangEnd.STOPPED)
+            return
+        self._pause(gang)
+        gang.state = GangState.BROKEN
+        self._happened.append(GangHurt(gang.workload.id, gang.attempt, name, self.now))
 
     def _hold(
         self,
@@ -402,28 +417,19 @@ class SimulatedNodes:
         self._happened.append(GangReady(workload, attempt, self.now))
         run_for, fails_after = gang.run_for, gang.fails_after
         if fails_after is not None and (run_for is None or fails_after < run_for):
-            due = self.now + fails_after
+            due = self.now + max(0.0, fails_after - gang.worked)
             self._foresee(due, _Rank.GANG_ENDS, workload, attempt, GangEnd.FAILED)
         elif run_for is not None:
-            due = self.now + run_for
+            due = self.now + max(0.0, run_for - gang.worked)
             self._foresee(due, _Rank.GANG_ENDS, workload, attempt, GangEnd.FINISHED)
 
     def _end(self, gang: Gang, end: GangEnd) -> None:
         """Take all pods away and tell it."""
         workload = gang.workload.id
-        if gang.present:
-            shapes = {pod_set.name: pod_set for pod_set in gang.workload.pod_sets}
-            for assignment in gang.admission.assignments:
-                requests = shapes[assignment.name].requests
-                for name, count in assignment.nodes:
-                    machine = self._machines[name]
-                    if workload in machine.pods:
-                        gang.present -= count
-                        self._hold(machine, workload, requests, -count)
-        if gang.present:
-            self.partial_gangs += 1
+        for place, count in sorted(gang.pods.items()):
+            self._add_pods(gang, place, -count)
         del self._gangs[workload]
-        ran = 0.0 if gang.ready_at is None else self.now - gang.ready_at
+        ran = gang.worked + (0.0 if gang.ready_at is None else self.now - gang.ready_at)
         self._happened.append(GangGone(workload, gang.attempt, end, ran, self.now))
 
     def _fail_node(self, name: NodeName) -> None:
@@ -432,9 +438,13 @@ class SimulatedNodes:
         if machine.failures > 1 or not machine.node.ready:
             return
         for workload in sorted(machine.pods):
-            self._end(self._gangs[workload], GangEnd.LOST)
+            if self._mendable:
+                self._hurt(self._gangs[workload], name)
+            else:
+                self._end(self._gangs[workload], GangEnd.LOST)
         self._gpus -= machine.gpus
         self._change(machine, ready=False)
+        self._happened.append(NodeFailed(name, self.now))
 
     def _return_node(self, name: NodeName) -> None:
         machine = self._machines[name]
@@ -447,3 +457,8 @@ class SimulatedNodes:
     def _change(self, machine: _Machine, *, ready: bool) -> None:
         machine.node = replace(machine.node, ready=ready)
         self._happened.append(NodeChanged(machine.node, self.now))
+
+
+def _pods_of(admission: Admission) -> dict[str, int]:
+    """How many pods each pod set has been granted places for."""
+    return {a.name: sum(count for _, count in a.nodes) for a in admission.assignments}

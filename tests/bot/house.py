@@ -16,8 +16,9 @@ from bot.composition import Core, build_core
 from bot.people import Directory
 from bot.views import Submitted
 from scheduler.layout import Layout, build_nodes
-from scheduler.model import Admission, WorkloadId
+from scheduler.model import Admission, NodeName, WorkloadId
 from scheduler.policy import compile_policy, load_policy
+from scheduler.simulation.cluster import Outage
 from storage.records import (
     Audience,
     OutboxItem,
@@ -188,14 +189,20 @@ class House:
 
     def holds(self) -> dict[str, int]:
         """GPUs in the cluster's own view, by node, whoever holds them."""
+        self.cluster._pass(self.clock.now())
         held: dict[str, int] = {}
-        for request_id, admission in self.gangs():
-            workload = self.request(request_id).workload
+        for gang in self.cluster._nodes.gangs():
+            workload = gang.workload
             per_pod = workload.gpus // sum(pods.count for pods in workload.pod_sets)
-            for assignment in admission.assignments:
-                for node, pods in assignment.nodes:
-                    held[node] = held.get(node, 0) + pods * per_pod
+            for (_, node), pods in gang.pods.items():
+                held[node] = held.get(node, 0) + pods * per_pod
         return held
+
+    def fail(self, node: str, back_after: float | None = None) -> None:
+        """Let a node fail now, and return after a while if that is said."""
+        now = self.clock.now()
+        until = None if back_after is None else now + back_after
+        self.cluster.fail_node(Outage(NodeName(node), now, until), now)
 
     def knows(self, request_id: str) -> bool:
         """Whether the engine has the workload."""

@@ -31,14 +31,14 @@ def notice(voice: Voice, args: notices.NoticeArgs, audience: Audience) -> Messag
             return _starving(voice, args, audience)
         case notices.EndedArgs():
             return _ended(voice, args, audience)
-        case notices.RequeuedArgs():
-            return build([Lines(voice.words.requeued(args))])
+        case notices.RequeuedArgs() | notices.RepairedArgs() | notices.FlippedArgs():
+            return build([Lines(_sentence(voice, args))])
         case notices.LeaseEndingArgs():
             owner = voice.people.mention(args.owner)
             title = voice.words.lease_ending_title(args)
             return build([Lines(title), Lines(voice.words.lease_ending(args, owner))])
-        case notices.FlippedArgs():
-            return build([Lines(voice.words.flipped(args))])
+        case notices.NodeFailedArgs() | notices.OverfullArgs():
+            return _of_node(voice, args)
         case notices.CardArgs():
             raise ValueError("a card is drawn from the stored request")
 
@@ -116,6 +116,39 @@ def _preempted_group(voice: Voice, args: notices.PreemptedGroupArgs, audience: A
     parts.append(Lines(words.preempted_group_next(args)))
     if audience is Audience.ONCALL:
         parts += [Line(), Lines(words.for_oncall(voice.oncall))]
+    return build(parts)
+
+
+def _sentence(
+    voice: Voice, args: notices.RequeuedArgs | notices.RepairedArgs | notices.FlippedArgs
+) -> Markup:
+    match args:
+        case notices.RequeuedArgs():
+            return voice.words.requeued(args)
+        case notices.RepairedArgs():
+            return voice.words.repaired(args)
+        case notices.FlippedArgs():
+            return voice.words.flipped(args)
+
+
+def _of_node(voice: Voice, args: notices.NodeFailedArgs | notices.OverfullArgs) -> Message:
+    if isinstance(args, notices.NodeFailedArgs):
+        return _node_failed(voice, args)
+    called = voice.words.for_oncall(voice.oncall)
+    return build([Lines(voice.words.overfull(args)), Line(), Lines(called)])
+
+
+def _node_failed(voice: Voice, args: notices.NodeFailedArgs) -> Message:
+    words = voice.words
+    hit = sorted(args.hit, key=lambda each: not is_user_id(each.owner))
+    shown, rest = hit[:MOST_TARGETS], hit[MOST_TARGETS:]
+    rows = [words.node_failed_row(each, voice.people.name(each.owner)) for each in shown]
+    if rest:
+        rows.append(words.node_failed_rest(rest))
+    parts: list[Part] = [Lines(words.node_failed_title(args))]
+    if rows:
+        parts.append(Lines(join("\n", rows)))
+    parts += [Lines(words.node_failed_next(args)), Line(), Lines(words.for_oncall(voice.oncall))]
     return build(parts)
 
 

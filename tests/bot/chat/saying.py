@@ -122,6 +122,7 @@ CARDS = {
     "starting": dataclasses.replace(RUNNING, state=RequestState.ADMITTED),
     "running": RUNNING,
     "preempting": dataclasses.replace(RUNNING, state=RequestState.PREEMPTING),
+    "evicting": dataclasses.replace(RUNNING, state=RequestState.EVICTING),
     "stopping": dataclasses.replace(RUNNING, state=RequestState.STOPPING),
     "finished": dataclasses.replace(_ENDED, state=RequestState.FINISHED, attempt=2),
     "failed": dataclasses.replace(_ENDED, state=RequestState.FAILED),
@@ -285,6 +286,30 @@ REQUEUED = notices.RequeuedArgs(
     request="R-1001", name="night-sweep", owner=BOB, cause="preempted", position=2
 )
 FLIPPED = notices.FlippedArgs(one="R-1001", other="R-1042", times=2)
+REPAIRED = notices.RepairedArgs(
+    request="R-1042",
+    name="llama-sft",
+    owner=ANN,
+    gpus=16,
+    lost=("h100-0042",),
+    to=("h100-0101",),
+)
+NODE_FAILED = notices.NodeFailedArgs(
+    node="h100-0042",
+    hit=(
+        notices.HitArgs(
+            request="R-1042", name="llama-sft", owner=ANN, team="nlp", gpus=16, to=("h100-0101",)
+        ),
+        notices.HitArgs(request="R-1030", name="", owner=BOB, team="vision", gpus=64),
+        *(
+            notices.HitArgs(
+                request=f"R-11{n:02}", name="", owner="rl", team="rl", gpus=1, to=("x",)
+            )
+            for n in range(10)
+        ),
+    ),
+)
+OVERFULL = notices.OverfullArgs(node="h100-0042", resource="nvidia.com/gpu", excess=2)
 LEASE_ENDING = notices.LeaseEndingArgs(
     request="R-1042", name="llama-sft", owner=ANN, gpus=16, ends=NOW + 1800
 )

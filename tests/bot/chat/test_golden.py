@@ -209,6 +209,9 @@ def _messages() -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
     yield "ended-owner", _notice(saying.ENDED, Audience.PERSON)
     yield "requeued", _notice(saying.REQUEUED, Audience.THREAD)
     yield "flipped", _notice(saying.FLIPPED, Audience.ONCALL)
+    yield "repaired", _notice(saying.REPAIRED, Audience.THREAD)
+    yield "node-failed", _notice(saying.NODE_FAILED, Audience.ONCALL)
+    yield "overfull", _notice(saying.OVERFULL, Audience.ONCALL)
     yield "lease-ending", _notice(saying.LEASE_ENDING, Audience.PERSON)
     yield (
         "undeliverable",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Protocol
 
 import pytest
@@ -11,8 +12,11 @@ from bot.clusters.base import (
     ClusterUnreachable,
     EndKind,
     Gone,
+    NodeFailed,
     NodeSeen,
+    PodsLost,
     PodsState,
+    Replace,
     Start,
     Started,
     Stop,
@@ -170,19 +174,111 @@ def test_a_stop_that_overtakes_its_start_keeps_it_from_coming(rig: Rig) -> None:
     assert holding(rig) == []
 
 
-def test_a_gang_is_lost_whole_with_one_of_its_nodes(rig: Rig) -> None:
-    rig.cluster.apply(start("R-1", "d1", ("n1", 1), ("n2", 1)), rig.now)
+def news(rig: Rig) -> list[tuple[str, ...]]:
+    """What `poll` tells, short enough to compare."""
+    short: list[tuple[str, ...]] = []
+    for event in rig.cluster.poll(rig.now):
+        match event:
+            case NodeSeen():
+                short.append(("node", event.node.name, "ready" if event.node.ready else "down"))
+            case NodeFailed():
+                short.append(("failed", event.name))
+            case PodsLost():
+                short.append(("hurt", event.decision, event.node))
+            case Started():
+                short.append(("started", event.decision))
+            case Gone():
+                short.append((event.kind, event.decision))
+            case _:
+                short.append((type(event).__name__,))
+    return short
+
+
+def broken(rig: Rig) -> Start:
+    """R-1 on n1 and n2, of which n2 has failed; R-2 on n3. Nothing is left to be told."""
+    gang = start("R-1", "d1", ("n1", 1), ("n2", 1), run_for=100.0)
+    rig.cluster.apply(gang, rig.now)
     rig.cluster.apply(start("R-2", "d2", ("n3", 1)), rig.now)
     rig.wait(60.0)
     rig.cluster.poll(rig.now)
     rig.lose_node("n2")
     rig.wait(1.0)
-    events = rig.cluster.poll(rig.now)
-    lost = [event for event in events if isinstance(event, Gone)]
-    assert [(gone.workload, gone.kind) for gone in lost] == [("R-1", EndKind.LOST)]
-    seen = [event.node for event in events if isinstance(event, NodeSeen)]
-    assert [(node.name, node.ready) for node in seen] == [("n2", False)]
+    told = news(rig)
+    assert sorted(told) == [("failed", "n2"), ("hurt", "d1", "n2"), ("node", "n2", "down")]
+    return gang
+
+
+def repair(gang: Start, number: int, *places: tuple[str, int]) -> Replace:
+    (assignment,) = gang.admission.assignments
+    nodes = tuple((NodeName(node), pods) for node, pods in places)
+    admission = dataclasses.replace(
+        gang.admission,
+        assignments=(dataclasses.replace(assignment, nodes=nodes),),
+        repairs=number,
+    )
+    return Replace(workload=gang.workload.id, admission=admission, decision=gang.decision)
+
+
+def test_a_gang_that_lost_a_node_is_broken_and_keeps_the_rest(rig: Rig) -> None:
+    broken(rig)
+    first, second = rig.cluster.observe(rig.now).workloads
+    assert (first.state, first.missing) == (PodsState.BROKEN, ("n2",))
+    assert (second.decision, second.missing) == ("d2", ())
+
+
+def test_a_broken_gang_waits_for_its_new_pods_then_runs_what_was_left(rig: Rig) -> None:
+    gang = broken(rig)
+    rig.wait(500.0)
+    assert news(rig) == []
+    mend = repair(gang, 1, ("n1", 1), ("n4", 1))
+    rig.cluster.apply(mend, rig.now)
+    rig.wait(30.0)
+    assert news(rig) == [("started", "d1")]
+    seen = rig.cluster.observe(rig.now).workloads[0]
+    assert (seen.state, seen.missing, seen.admission) == (PodsState.RUNNING, (), mend.admission)
+    rig.wait(100.0)
+    assert news(rig) == [("finished", "d1")]
+
+
+def test_the_same_repair_twice_or_an_older_one_changes_nothing(rig: Rig) -> None:
+    gang = broken(rig)
+    newer, older = repair(gang, 2, ("n1", 1), ("n4", 1)), repair(gang, 1, ("n1", 1), ("n3", 1))
+    rig.cluster.apply_all([newer, newer, older], rig.now)
+    rig.wait(30.0)
+    rig.cluster.apply(newer, rig.now)
+    assert news(rig) == [("started", "d1")]
+    assert rig.cluster.observe(rig.now).workloads[0].admission == newer.admission
+
+
+def test_a_repair_on_a_node_that_is_down_is_told_as_lost_pods(rig: Rig) -> None:
+    gang = broken(rig)
+    rig.lose_node("n4")
+    rig.wait(1.0)
+    rig.cluster.poll(rig.now)
+    rig.cluster.apply(repair(gang, 1, ("n1", 1), ("n4", 1)), rig.now)
+    assert news(rig) == [("hurt", "d1", "n4")]
+    seen = rig.cluster.observe(rig.now).workloads[0]
+    assert (seen.state, seen.missing) == (PodsState.BROKEN, ("n4",))
+
+
+def test_a_repair_of_what_is_gone_or_never_came_does_not_bring_it(rig: Rig) -> None:
+    gang = broken(rig)
+    rig.cluster.apply(stop("R-1", "d1"), rig.now)
+    rig.wait(GRACE)
+    assert ends(rig) == [("R-1", "d1", EndKind.STOPPED)]
+    rig.cluster.apply(repair(gang, 1, ("n1", 1), ("n4", 1)), rig.now)
+    rig.cluster.apply(repair(start("R-3", "d3", ("n1", 1)), 1, ("n4", 1)), rig.now)
     assert holding(rig) == [("R-2", "d2")]
+
+
+def test_a_broken_gang_without_any_pod_left_stops_at_once(rig: Rig) -> None:
+    rig.cluster.apply(start("R-1", "d1", ("n2", 1)), rig.now)
+    rig.lose_node("n2")
+    rig.wait(1.0)
+    assert ends(rig) == []
+    assert rig.cluster.observe(rig.now).workloads[0].state is PodsState.BROKEN
+    rig.cluster.apply(stop("R-1", "d1"), rig.now)
+    assert ends(rig) == [("R-1", "d1", EndKind.STOPPED)]
 
 
 def test_a_start_on_a_node_that_has_gone_is_lost(rig: Rig) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.clusters.base import EndKind, Gone, NodeSeen, Start, Stop
+from bot.clusters.base import EndKind, Gone, NodeSeen, Replace, Start, Stop
 from bot.clusters.journal import JournalBroken, StartEntry, StopEntry, read_journal
 from bot.clusters.simulated import SimulatedCluster
 from scheduler.model import (
@@ -198,3 +199,33 @@ def test_a_kill_loses_nothing_that_apply_has_returned_from(tmp_path: Path, lines
         known = {seen.decision for seen in cluster.observe(100.0 * last).workloads}
         known |= set(cluster._ends)
         assert {f"1/{attempt}" for attempt in range(1, last + 1)} <= known
+
+
+def test_a_broken_gang_is_broken_after_a_restart_although_its_node_is_back(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with open_cluster(path) as cluster:
+        cluster.apply(start(1), 1000.0)
+        cluster.fail_node(Outage(NodeName("n1"), 1010.0, 1020.0), 1005.0)
+    for _ in range(2):
+        with open_cluster(path) as cluster:
+            (seen,) = cluster.observe(1500.0).workloads
+            assert (seen.state, seen.missing) == ("broken", ("n1",))
+
+
+def test_a_repair_outlives_the_process(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    gang = start(1)
+    (assignment,) = gang.admission.assignments
+    moved = dataclasses.replace(assignment, nodes=((NodeName("n5"), 1),))
+    admission = dataclasses.replace(gang.admission, assignments=(moved,), repairs=1)
+    with open_cluster(path) as cluster:
+        cluster.apply(gang, 1000.0)
+        cluster.fail_node(Outage(NodeName("n1"), 1010.0), 1005.0)
+        cluster.apply(
+            Replace(workload=gang.workload.id, admission=admission, decision="1/1"), 1020.0
+        )
+    with open_cluster(path) as cluster:
+        (seen,) = cluster.observe(1050.0).workloads
+        assert (seen.state, seen.admission) == ("running", admission)
+        assert [one.decision for one in cluster.observe(1113.9).workloads] == ["1/1"]
+        assert held(cluster, 1114.0) == {}  # 100 s in all: 8 before, 92 after 2 s of starting

@@ -6,8 +6,7 @@ import pytest
 
 from bot.clusters.base import ClusterUnreachable, EndKind, Gone
 from bot.views import NotReady
-from scheduler.model import NodeName, WorkloadId
-from scheduler.simulation.cluster import Outage
+from scheduler.model import WorkloadId
 from storage.errors import StoreUnavailable
 from storage.records import Audience
 from storage.states import RequestState as S
@@ -116,22 +115,6 @@ def test_a_target_goes_back_to_its_old_place(house: House) -> None:
     house.step(STOP_TIME)
     assert house.request(target).state is S.WAITING
     assert house.request(target).workload.created == created
-
-
-def test_a_lost_node_requeues_its_gang_and_no_half_gang_is_left(house: House) -> None:
-    request = house.ask(nodes=4)
-    house.step()
-    house.step(START_DELAY)
-    node = next(iter(house.holds()))
-    house.cluster.fail_node(
-        Outage(NodeName(node), house.clock.now(), until=house.clock.now() + 60), house.clock.now()
-    )
-    house.step(1)
-    assert house.state(request) in {S.WAITING, S.ADMITTED}
-    assert "pods-lost" in [line.reason for line in house.story(request)]
-    house.step(STOP_TIME)
-    assert node not in house.holds()
-    assert sum(house.holds().values()) in {0, 32}
 
 
 def test_the_same_news_twice_changes_nothing(house: House) -> None:

@@ -24,6 +24,7 @@ from scheduler.simulation.cluster import (
     Figures,
     GangEnd,
     GangGone,
+    GangHurt,
     GangReady,
     GangState,
     Happening,
@@ -71,7 +72,9 @@ def told(happened: tuple[Happening, ...]) -> list[tuple[str, str, Seconds]]:
             short.append(("ready", one.workload, one.at))
         elif isinstance(one, GangGone):
             short.append((one.end.value, one.workload, one.at))
-        else:
+        elif isinstance(one, GangHurt):
+            short.append((f"hurt on {one.node}", one.workload, one.at))
+        elif isinstance(one, NodeChanged):
             short.append((f"node {'up' if one.node.ready else 'down'}", one.node.name, one.at))
     return short
 
@@ -243,7 +246,8 @@ def check_whole(nodes: SimulatedNodes) -> None:
         assert sum(pods.values()) == nodes.used_on(node.name).get(GPU, 0) <= 8
         for workload, count in pods.items():
             present[workload] = present.get(workload, 0) + count
-    assert present == {one.workload.id: one.wanted for one in nodes.gangs()}
+    assert present == {one.workload.id: sum(one.pods.values()) for one in nodes.gangs()}
+    assert not any(one.missing() for one in nodes.gangs())
     figures = nodes.figures()
     assert figures.gpus == sum(8 for node in nodes.nodes() if node.ready)
     assert figures.used == sum(present.values())

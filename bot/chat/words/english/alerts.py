@@ -307,6 +307,59 @@ class Alerts(Standing):
             place=self.ordinal(args.position),
         )
 
+    def repaired(self, args: notices.RepairedArgs) -> Markup:
+        """Which nodes failed and where the pods went."""
+        return say(
+            "*Repaired* · {request}: {lost} failed; its pods moved to {to}, the rest untouched.",
+            request=args.request,
+            lost=self._named_nodes(args.lost),
+            to=self.several([say("{name}", name=name) for name in args.to], 6),
+        )
+
+    def _named_nodes(self, names: Sequence[str]) -> Markup:
+        """`node a`, or `nodes a, b and 3 more`."""
+        named = self.several([say("{name}", name=name) for name in names], 6)
+        return say("{word} {named}", word="node" if len(names) == 1 else "nodes", named=named)
+
+    def node_failed_title(self, args: notices.NodeFailedArgs) -> Markup:
+        """Leads the post about a failed node."""
+        hit = self.count(len(args.hit), "request") if args.hit else say("nobody")
+        return say("*Node failed* · {node} · {hit} hit", node=args.node, hit=hit)
+
+    def node_failed_row(self, hit: notices.HitArgs, owner: Markup) -> Markup:
+        """One who was hit, and what becomes of it."""
+        moved = say("its pods moved to {to}", to=self._named_nodes(hit.to))
+        stopped = say("no other node will do: stopped whole, back to its old place in line")
+        return say(
+            "• {request}{name} of {owner} (team {team}, {gpus}): {fate}",
+            request=hit.request,
+            name=say(" “{name}”", name=hit.name) if hit.name else Markup(),
+            owner=owner,
+            team=hit.team,
+            gpus=self.gpus(hit.gpus),
+            fate=moved if hit.to else stopped,
+        )
+
+    def node_failed_rest(self, rest: Sequence[notices.HitArgs]) -> Markup:
+        """Those who are not listed one by one."""
+        return say("• and {count}", count=self.count(len(rest), "more request"))
+
+    def node_failed_next(self, args: notices.NodeFailedArgs) -> Markup:
+        """What the bot does about it."""
+        told = say("Owners were told.") if args.hit else Markup()
+        return join(" ", [say("Nothing is placed on it until it is ready again."), told])
+
+    def overfull(self, args: notices.OverfullArgs) -> Markup:
+        """A node that shrank below what it holds."""
+        return say(
+            "*Overfull node* · {node} has {excess:,} of `{resource}` less than the pods on it "
+            "hold. They go on; nothing new is placed there. Has a device failed, or was the node "
+            "changed?",
+            node=args.node,
+            excess=args.excess,
+            resource=args.resource,
+        )
+
     def lease_ending_title(self, args: notices.LeaseEndingArgs) -> Markup:
         """Leads the reminder."""
         return self.title("Lease ending", request=args.request, gpus=args.gpus, name=args.name)

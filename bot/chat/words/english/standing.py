@@ -13,6 +13,7 @@ _STATES: dict[RequestState, str] = {
     RequestState.ADMITTED: "Starting",
     RequestState.RUNNING: "Running",
     RequestState.PREEMPTING: "Being preempted",
+    RequestState.EVICTING: "Being evicted",
     RequestState.STOPPING: "Stopping",
     RequestState.FINISHED: "Finished",
     RequestState.FAILED: "Failed",
@@ -102,6 +103,12 @@ class Standing(Reasons):
             first = say("Since {since} on {place}.", since=date(since), place=place)
         elif card.state is RequestState.PREEMPTING:
             text = "It is being stopped for another request and keeps its place in line."
+            return say(text)
+        elif card.state is RequestState.EVICTING:
+            text = (
+                "It lost a node that nothing can replace now. What is left of it is being stopped; "
+                "then it waits at its old place in line."
+            )
             return say(text)
         else:
             return say("Its GPUs are free as soon as its pods are gone.")
