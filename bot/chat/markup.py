@@ -99,17 +99,23 @@ def is_user_id(text: str) -> bool:
     return re.fullmatch(r"[UW][A-Z0-9]{2,20}", text) is not None
 
 
-def shorten(text: Markup, limit: int) -> Markup:
-    """`text` cut to `limit` characters at a line or word, never inside a token or an entity."""
-    if len(text) <= limit:
-        return text
-    head = text[: limit - 2]
+def _whole_tokens(head: str) -> str:
+    """`head` without the token or entity that its end cuts in two."""
     if head.rfind("<") > head.rfind(">"):
         head = head[: head.rfind("<")]
     if head.rfind("&") > head.rfind(";"):
         head = head[: head.rfind("&")]
+    return head
+
+
+def shorten(text: Markup, limit: int) -> Markup:
+    """`text` cut to `limit` characters at a line or word, never inside a token or an entity."""
+    if len(text) <= limit:
+        return text
+    head = _whole_tokens(text[: limit - 2])
     cut = max(head.rfind("\n"), head.rfind(" "))
-    head = head[:cut] if cut > limit // 2 else head
+    if cut > limit // 2:
+        head = _whole_tokens(head[:cut])  # the space may have been inside a token
     if head.count("```") % 2:
         head = head[: limit - 6] + "\n```"
     return Markup(head + " …")
