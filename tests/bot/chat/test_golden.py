@@ -189,6 +189,10 @@ def _messages() -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
         "reasons-domain",
         lambda: [requests.card(VOICE, _because(WaitReason.TOPOLOGY, more)) for more in _DOMAINS],
     )
+    yield from _alerts()
+
+
+def _alerts() -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
     yield "admitted-channel", _notice(saying.ADMITTED, Audience.CHANNEL)
     yield "admitted-thread", _notice(saying.ADMITTED, Audience.THREAD)
     yield "admitted-group", lambda: [alerts.admitted_group(VOICE, [saying.ADMITTED] * 3)]
