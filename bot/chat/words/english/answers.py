@@ -48,7 +48,7 @@ class Answers(Standing):
     def _at_once(self, card: CardView) -> Markup:
         """What became of it when it was asked, which stays true."""
         if card.state is not RequestState.WAITING:
-            return say("It was admitted at once.")
+            return say("It was admitted.")
         why = card.explanation
         if why is None:
             return say("It was stored; the first decision comes within seconds.")
