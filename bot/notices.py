@@ -56,7 +56,10 @@ class Party(_Args):
 
 
 class AdmittedArgs(_Args):
-    """A gang was granted its GPUs. `nodes` are (node, GPUs); `until` is an epoch second."""
+    """A gang was granted its GPUs. `nodes` are (node, GPUs); `until` is an epoch second.
+
+    `domain` are the (level, value) pairs that all its nodes share, coarse to fine.
+    """
 
     kind: Literal[NoticeKind.ADMITTED] = NoticeKind.ADMITTED
     request: str
@@ -67,6 +70,7 @@ class AdmittedArgs(_Args):
     flavor: str
     gpus: int
     nodes: tuple[tuple[str, int], ...]
+    domain: tuple[tuple[str, str], ...] = ()
     until: float | None
     waited: float
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 
 from bot.asks import Nearness
 from bot.control.announce import flavor_of, nodes_of
+from bot.places import Domain
 from bot.terms import Terms, level_word
 from bot.views import CardView, QueueRow
 from scheduler.engine import Engine
-from scheduler.layout import HOSTNAME, MODEL_LABEL
+from scheduler.layout import MODEL_LABEL
 from scheduler.model import (
     GPU,
     Explanation,
@@ -24,9 +25,6 @@ from scheduler.model import (
 from scheduler.state import EngineError
 from storage.records import Request, Transition
 from storage.states import RequestState
-
-Domain = tuple[tuple[str, str], ...]
-"""(level, value) pairs, coarse to fine."""
 
 
 def card_of(
@@ -82,31 +80,6 @@ def _asked_topology(asked: TopologyRequest | None) -> str:
     required = asked.mode is TopologyMode.REQUIRED
     nearness = Nearness.SAME if required else Nearness.PREFER
     return f"{nearness.value} {level_word(asked.level)}"
-
-
-def domains_of(engine: Engine, terms: Terms, requests: Iterable[Request]) -> dict[str, Domain]:
-    """The narrowest domain above single nodes that holds all nodes of a grant, by request."""
-    found = {}
-    for request in requests:
-        grant = request.admission if request.state.holding else None
-        if grant is None:
-            continue
-        flavors = dict.fromkeys(f for a in grant.assignments for f in a.flavors.values())
-        levels = [label for flavor in flavors for label in terms.layout.flavor(flavor).levels]
-        names = {name for a in grant.assignments for name, _ in a.nodes}
-        labels = [node.labels for name in sorted(names) if (node := engine.node(name))]
-        found[request.id] = _shared(dict.fromkeys(levels), labels)
-    return found
-
-
-def _shared(levels: Iterable[str], labels: Sequence[Mapping[str, str]]) -> Domain:
-    path = []
-    for level in levels:
-        values = {one.get(level, "") for one in labels}
-        if len(values) != 1 or "" in values or level == HOSTNAME:
-            break
-        path.append((level_word(level), values.pop()))
-    return tuple(path)
 
 
 def model_of(request: Request, terms: Terms) -> str:

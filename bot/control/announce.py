@@ -11,6 +11,7 @@ from typing import Literal
 
 from bot import notices
 from bot.control.ledger import LOOP, Ledger
+from bot.places import Domain
 from bot.terms import Terms
 from scheduler.doubts import Doubt, NodeDoubt
 from scheduler.model import (
@@ -46,9 +47,10 @@ def flavor_of(admission: Admission) -> str:
     return "+".join(dict.fromkeys(found))
 
 
-def say_admitted(ledger: Ledger, terms: Terms, request: Request, admission: Admission) -> None:
+def say_admitted(ledger: Ledger, terms: Terms, request: Request, domain: Domain) -> None:
     """Tell channel and thread what was granted."""
-    if request.source is Source.TRACE:
+    admission = request.admission
+    if request.source is Source.TRACE or admission is None:
         return
     args = notices.AdmittedArgs(
         request=request.id,
@@ -59,6 +61,7 @@ def say_admitted(ledger: Ledger, terms: Terms, request: Request, admission: Admi
         flavor=flavor_of(admission),
         gpus=request.workload.gpus,
         nodes=nodes_of(admission, request),
+        domain=domain,
         until=request.lease_ends.timestamp() if request.lease_ends else None,
         waited=max(0.0, ledger.now - request.created.timestamp()),
     )

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from bot.clusters.base import Replace, Start, Stop
 from bot.control import announce
 from bot.control.ledger import Ledger
+from bot.places import Domain, domain_of
 from bot.terms import Terms
+from scheduler.engine import Engine
 from scheduler.model import Admission, Decisions, Eviction, NodeName, Preemption, Repair
 from storage.records import Request
 from storage.states import RequestState
@@ -17,7 +19,11 @@ S = RequestState
 
 
 def take_down(
-    ledger: Ledger, terms: Terms, decisions: Decisions, failed: Sequence[NodeName] = ()
+    engine: Engine,
+    ledger: Ledger,
+    terms: Terms,
+    decisions: Decisions,
+    failed: Sequence[NodeName] = (),
 ) -> None:
     """Have everything one cycle decided stored, said and done; `failed` are nodes that did.
 
@@ -39,7 +45,7 @@ def take_down(
     announce.say_preempted(ledger, terms, stopped)
     announce.say_flipped(ledger, decisions.flips)
     for admission in decisions.admissions:
-        _admit(ledger, terms, admission)
+        _admit(ledger, terms, admission, domain_of(engine, terms, admission))
 
 
 def start(request: Request, admission: Admission) -> Start:
@@ -88,7 +94,7 @@ def _evict(ledger: Ledger, terms: Terms, eviction: Eviction) -> None:
     )
 
 
-def _admit(ledger: Ledger, terms: Terms, admission: Admission) -> None:
+def _admit(ledger: Ledger, terms: Terms, admission: Admission, domain: Domain) -> None:
     request = ledger.get(admission.workload)
     lease = request.workload.duration
     admitted = ledger.move(
@@ -101,7 +107,7 @@ def _admit(ledger: Ledger, terms: Terms, admission: Admission) -> None:
         lease_ends=None if lease is None else ledger.at + dt.timedelta(seconds=lease),
         starving_since=None,
     )
-    announce.say_admitted(ledger, terms, admitted, admission)
+    announce.say_admitted(ledger, terms, admitted, domain)
     ledger.act(start(admitted, admission))
 
 

@@ -204,7 +204,7 @@ class Control:
             for order in asked:
                 self._carry_out(engine, ledger, order)
             failed = [event.name for event in seen if isinstance(event, NodeFailed)]
-            decided.take_down(ledger, self.terms, engine.cycle(ledger.now), failed)
+            decided.take_down(engine, ledger, self.terms, engine.cycle(ledger.now), failed)
             self._commit(ledger, era)
         self._act(ledger, era)
 

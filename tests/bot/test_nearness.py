@@ -86,6 +86,8 @@ def test_the_card_names_the_domain_that_all_nodes_share(racks: House) -> None:
     racks.step()
     card = racks.desk.card(request)
     assert card.topology == "same rack"
+    told = racks.said("admitted")[0].notice.args
+    assert told["domain"] == [list(pair) for pair in card.domain]
     (block_level, block), (rack_level, rack) = card.domain
     assert (block_level, rack_level) == ("block", "rack")
     nodes = {str(n.name): n for n in racks.cluster.observe(racks.clock.now()).nodes}

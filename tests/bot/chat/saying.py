@@ -213,6 +213,7 @@ ADMITTED = notices.AdmittedArgs(
     flavor="h100-reserved",
     gpus=16,
     nodes=NODES,
+    domain=(("block", "h100-block-001"), ("rack", "h100-rack-001")),
     until=NOW + 8 * HOUR,
     waited=2 * HOUR + 600,
 )

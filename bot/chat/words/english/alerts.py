@@ -65,7 +65,7 @@ class Alerts(Standing):
             team=args.team,
             gpus=self.gpus(args.gpus),
             flavor=args.flavor,
-            nodes=self.nodes(args.nodes),
+            nodes=self.nodes(args.nodes, self.domain(args.domain)),
             until=until,
             pool=args.pool,
             waited=self.span(args.waited),
