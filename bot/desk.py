@@ -21,7 +21,7 @@ from bot.control.loop import Control
 from bot.glance import cluster_view, team_shares
 from bot.listing import list_queue
 from bot.people import Directory
-from bot.places import Domain, domain_of
+from bot.places import Domain, domains_of
 from bot.plans import Load, named, near, never_fits, plan, refuse
 from bot.refusals import read_refusal, write_refusal
 from bot.remedies import mend, without
@@ -470,13 +470,7 @@ class Desk:
             if waiting:
                 reasons = self._look(lambda engine: explain_all(engine, waiting, now))
             if holding:
-                domains = self._look(
-                    lambda engine: {
-                        r.id: domain_of(engine, self._terms, r.admission)
-                        for r in holding
-                        if r.admission is not None
-                    }
-                )
+                domains = self._look(lambda engine: domains_of(engine, self._terms, holding))
         return tuple(
             card_of(r, self._terms, now, reasons.get(r.id), domains.get(r.id, ())) for r in requests
         )

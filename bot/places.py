@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from bot.terms import Terms, level_word
 from scheduler.engine import Engine
 from scheduler.layout import HOSTNAME
 from scheduler.model import Admission
+from storage.records import Request
 
 Domain = tuple[tuple[str, str], ...]
 """(level, value) pairs, coarse to fine."""
@@ -26,3 +29,8 @@ def domain_of(engine: Engine, terms: Terms, grant: Admission) -> Domain:
             break
         path.append((level_word(level), values.pop()))
     return tuple(path)
+
+
+def domains_of(engine: Engine, terms: Terms, requests: Iterable[Request]) -> dict[str, Domain]:
+    """The same for each request that holds a grant, by its id."""
+    return {r.id: domain_of(engine, terms, r.admission) for r in requests if r.admission}
