@@ -92,6 +92,8 @@ class Background:
         self._trace = trace
         self._mix = mix or Mix()
         self._seed = seed
+        self.behind = False
+        """Whether the loop still had to take in what was fed, when it was last looked at."""
 
     def feed(self, now: Seconds, in_use: Callable[[], int]) -> int:
         """Submit what is due; returns how many jobs.
@@ -100,7 +102,8 @@ class Background:
         while the loop still has to take in what was: at a speed that it cannot follow, load
         comes late rather than in a heap, and `in_use` is never out of date.
         """
-        if not self._desk.caught_up():
+        self.behind = not self._desk.caught_up()
+        if self.behind:
             return 0
         state = self._desk.setting(FED)
         if self._trace is not None:

@@ -41,12 +41,17 @@ class ScaledClock:
         if speed <= 0:
             raise ValueError(f"speed must be above 0, not {speed}")
         self.speed = speed
-        self._anchor = anchor
-        self._began = time.monotonic()
+        self._course = (anchor, time.monotonic(), speed)  # replaced whole: readers see one
 
     def now(self) -> Seconds:
         """The world's time."""
-        return self._anchor + (time.monotonic() - self._began) * self.speed
+        anchor, began, speed = self._course
+        return anchor + (time.monotonic() - began) * speed
+
+    def hold(self, *, still: bool) -> None:
+        """Let the world stand still, or go on. Called by one thread."""
+        if still != (self._course[2] == 0.0):
+            self._course = (self.now(), time.monotonic(), 0.0 if still else self.speed)
 
 
 class ManualClock:

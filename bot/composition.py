@@ -186,7 +186,7 @@ class Bot:
             return lambda: control.propose(write)
 
         ticks = [
-            Tick(name="cycle", run=control.step, every=1.0, limit=60.0, given_up=control.give_up),
+            Tick(name="cycle", run=self._step, every=1.0, limit=60.0, given_up=control.give_up),
             Tick(name="outbox", run=self._announce, every=0.5, limit=120.0),
             Tick(name="usage", run=sweep(sample_usage), every=_paced(sampling, pace), limit=30.0),
             Tick(name="leases", run=sweep(leases), every=_paced(30.0, pace), limit=30.0),
@@ -203,6 +203,11 @@ class Bot:
             ticks.append(Tick(name="load", run=self._prune_load, every=30.0, limit=60.0))
         return tuple(ticks)
 
+    def _step(self) -> None:
+        self._core.control.step()
+        if self._background is not None and self._background.behind:
+            self.ticker.wake("background")
+
     def _announce(self) -> None:
         self.announcer.tick(moment(self._core.control.wall.now()))
 
@@ -218,6 +223,8 @@ class Bot:
         except NotReady:
             return
         fed = self._background.feed(self._clock.now(), lambda: busy)
+        if isinstance(self._clock, ScaledClock):  # the world goes as fast as the loop can follow
+            self._clock.hold(still=self._background.behind)
         if fed:
             self.ticker.wake("background")  # there may be more that is due
 

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from bot.terms import Terms, level_word
-from bot.views import ClusterView, LevelView, PoolView, TeamShare
+from bot.views import ClusterView, GangView, LevelView, PoolView, TeamShare
 from scheduler.engine import Engine
+from scheduler.figures import ClusterFigures
 from scheduler.model import QueueName, Seconds, TeamName
 
 
@@ -42,7 +43,7 @@ def cluster_view(engine: Engine, terms: Terms, now: Seconds) -> ClusterView:
         unready_nodes=figures.unready_nodes,
         running=figures.running,
         pending=figures.pending,
-        largest=max((f.whole_free_nodes for f in figures.flavors), default=0) * terms.node_gpus(),
+        gangs=_gangs(figures, terms),
         pools=pools,
         at=now,
         levels=tuple(
@@ -56,6 +57,19 @@ def cluster_view(engine: Engine, terms: Terms, now: Seconds) -> ClusterView:
             for flavor in figures.flavors
             for one in flavor.levels
         ),
+    )
+
+
+def _gangs(figures: ClusterFigures, terms: Terms) -> tuple[GangView, ...]:
+    """What is free on whole nodes, in the policy's order of model and provision."""
+    whole: Counter[tuple[str, str]] = Counter()
+    kinds = {flavor.name: (flavor.model, flavor.provision) for flavor in terms.layout.flavors}
+    for flavor in figures.flavors:
+        whole[kinds[flavor.flavor]] += flavor.free - flavor.stranded
+    return tuple(
+        GangView(model=model, provision=provision, gpus=gpus)
+        for (model, provision), gpus in whole.items()
+        if gpus
     )
 
 

@@ -166,8 +166,17 @@ class LevelView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GangView:
+    """GPUs on wholly free nodes of one model and provision: no gang spans two of them."""
+
+    model: str
+    provision: str
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterView:
-    """The cluster at a glance. `largest` is the biggest whole-node gang that could start now."""
+    """The cluster at a glance. `gangs` are the biggest whole-node gangs that could start now."""
 
     gpus: int
     used: int
@@ -178,7 +187,7 @@ class ClusterView:
     unready_nodes: int
     running: int
     pending: int
-    largest: int
+    gangs: tuple[GangView, ...]
     pools: tuple[PoolView, ...]
     at: float
     levels: tuple[LevelView, ...] = ()

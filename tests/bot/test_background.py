@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from bot.background import Background, Mix, load_of
+from bot.clock import ScaledClock
 from bot.composition import in_use
 from scheduler.simulation.traces import TraceJob
 from storage.records import Request, Source
 from storage.states import RequestState as S
 from tests.bot.house import NODES, START_DELAY, STOP_TIME, House
+from tests.fixtures_workspace import eventually
 
 GPUS = NODES * 8
 
@@ -101,5 +103,18 @@ def test_load_waits_until_the_loop_has_taken_in_what_was_fed(house: House) -> No
     assert background.feed(house.clock.now(), lambda: 0) == 1
     house.clock.advance(60)
     assert background.feed(house.clock.now(), lambda: 0) == 0
+    assert background.behind
     house.step()
     assert background.feed(house.clock.now(), lambda: 0) == 1
+    assert not background.behind
+
+
+def test_a_held_world_stands_still_and_then_goes_on_from_there() -> None:
+    clock = ScaledClock(1000.0, 3600.0)
+    clock.hold(still=True)
+    held = clock.now()
+    assert [clock.now() for _ in range(100)] == [held] * 100
+    clock.hold(still=True)
+    assert clock.now() == held
+    clock.hold(still=False)
+    eventually(lambda: clock.now() > held)

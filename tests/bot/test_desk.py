@@ -6,11 +6,21 @@ import threading
 
 import pytest
 
-from bot.views import Done, RefusalCode, Refused, StatusView, Submitted, Unconfirmed, Verb, WhyView
+from bot.views import (
+    Done,
+    GangView,
+    RefusalCode,
+    Refused,
+    StatusView,
+    Submitted,
+    Unconfirmed,
+    Verb,
+    WhyView,
+)
 from scheduler.model import LimitKind, Priority, Spend, WaitReason
 from storage.records import Person, Source
 from storage.states import RequestState as S
-from tests.bot.house import ADA, ANA, BEN, LEA, NOA, House, an_ask
+from tests.bot.house import ADA, ANA, BEN, LEA, NOA, NODES, House, an_ask
 
 WRONG = [
     (ADA, {"gpus": 0}, RefusalCode.NOT_A_SIZE),
@@ -400,3 +410,13 @@ def test_looking_works_before_the_engine_is_there(house: House) -> None:
     assert house.desk.card(request).explanation is None
     assert isinstance(house.desk.why(ADA.id, request), WhyView)
     assert house.request(request).source is Source.CHAT
+
+
+def test_the_largest_gang_is_told_for_each_kind_of_gpu(house: House) -> None:
+    before = house.desk.home(ADA.id).cluster.gangs
+    assert before == (GangView(model="h100", provision="reserved", gpus=NODES * 8),)
+    answer = house.desk.submit(ADA.id, an_ask(gpus=4), key="k")
+    assert isinstance(answer, Submitted)
+    house.step()
+    (after,) = house.desk.home(ADA.id).cluster.gangs
+    assert after.gpus == NODES * 8 - 8

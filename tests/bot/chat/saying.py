@@ -143,7 +143,10 @@ CLUSTER = views.ClusterView(
     unready_nodes=2,
     running=4_210,
     pending=1_377,
-    largest=856,
+    gangs=(
+        views.GangView(model="h100", provision="reserved", gpus=600),
+        views.GangView(model="a100", provision="spot", gpus=256),
+    ),
     pools=(
         views.PoolView(
             pool="team",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.chat.grammar import GrammarError
-from bot.chat.markup import Markup, plain, say
+from bot.chat.markup import Markup, join, plain, say
 from bot.chat.words.english.mistakes import Mistakes
 from bot.chat.words.english.standing import Standing
-from bot.views import ClusterView, PoolView, Refused, TeamShare, Verb
+from bot.views import ClusterView, GangView, PoolView, Refused, TeamShare, Verb
 
 
 class Forms(Standing, Mistakes):
@@ -96,11 +96,15 @@ class Forms(Standing, Mistakes):
             running=self.count(cluster.running, "request"),
             pending=f"{cluster.pending:,}",
         )
-        room = say(
-            " {whole} wholly free: the largest gang that fits now has {largest}.",
-            whole=self._whole_nodes(cluster.whole_free_nodes),
-            largest=self.gpus(cluster.largest),
-        )
+        room = say(" {whole} wholly free", whole=self._whole_nodes(cluster.whole_free_nodes))
+        if cluster.gangs:
+            room = say(
+                "{room}: the largest gang that fits now has {gangs}.",
+                room=room,
+                gangs=join(" or ", map(self._gang, cluster.gangs)),
+            )
+        else:
+            room = say("{room}.", room=room)
         stranded = (
             say(" {stranded} stranded on part-used nodes.", stranded=self._are(cluster.stranded))
             if cluster.stranded
@@ -112,6 +116,11 @@ class Forms(Standing, Mistakes):
             else Markup()
         )
         return Markup(lines + room + stranded + unready)
+
+    def _gang(self, gang: GangView) -> Markup:
+        kind = " ".join(filter(None, (gang.provision, gang.model)))
+        text = "{gpus} of {kind}" if kind else "{gpus}"
+        return say(text, gpus=self.gpus(gang.gpus), kind=kind)
 
     def _whole_nodes(self, number: int) -> Markup:
         if number == 0:
