@@ -6,7 +6,7 @@ Nodes and grants are taken from the engine in one look; everything here happens 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from bot.terms import Terms, level_word
 from bot.views import Grouping, MapNode, MapView
@@ -23,7 +23,8 @@ def map_view(
     names = _owners(terms, by)
     held = _held(running, terms, by)
     drawn = [_draw(node, terms, held.get(node.name, Counter()), names) for node in nodes]
-    drawn = sorted((node for node in drawn if node.gpus), key=_place)
+    kinds = {str(flavor.name): number for number, flavor in enumerate(terms.layout.flavors)}
+    drawn = sorted((node for node in drawn if node.gpus), key=lambda node: _place(node, kinds))
     total = Counter[str]()
     for node in drawn:
         total.update(dict(node.held))
@@ -83,6 +84,7 @@ def _path(node: Node, flavor: Flavor) -> tuple[tuple[str, str], ...]:
     return path if all(value for _, value in path) else ()
 
 
-def _place(node: MapNode) -> tuple[str, tuple[str, ...], str]:
-    """Nodes of one kind, then of one domain, side by side."""
-    return (node.kind, tuple(value for _, value in node.path), node.name)
+def _place(node: MapNode, kinds: Mapping[str, int]) -> tuple[int, str, tuple[str, ...], str]:
+    """Nodes of one kind, in the policy's order, then of one domain, side by side."""
+    number = kinds.get(node.kind, len(kinds))
+    return (number, node.kind, tuple(value for _, value in node.path), node.name)
