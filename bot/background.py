@@ -10,7 +10,7 @@ restart neither repeats nor skips a job.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -31,18 +31,26 @@ _POPULATED = 1_000_000  # marks below it count jobs of the first population, tho
 _LONGEST = 3 * 86400.0  # within the lease of every pool
 
 
+STANDING = {"foundation-run": (0.98, False), "sweep-of-everything": (0.9, True)}
+"""Requests that always wait, so that a newcomer finds a queue: by name, the part asked for
+(of the largest guarantee for gangs, or of the cluster) and whether it is preemptible. Each
+is so large that it waits while the cluster is in normal use, and holds up nobody."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mix:
     """What background work is like.
 
     `busy` is the share of the cluster that it keeps in use; `preemptible` the share of
-    jobs that survive preemption, which is what a reclaim can take.
+    jobs that survive preemption, which is what a reclaim can take. `guarantee` is the quota
+    that gangs are guaranteed, for standing requests, or 0 for none.
     """
 
     busy: float = 0.955
     preemptible: float = 0.55
     low: float = 0.4
     high: float = 0.1
+    guarantee: int = 0
 
 
 def load_of(job: TraceJob, mix: Mix, node_gpus: int) -> Load:
@@ -95,10 +103,13 @@ class Background:
         self.behind = False
         """Whether the loop still had to take in what was fed, when it was last looked at."""
 
-    def feed(self, now: Seconds, in_use: Callable[[], int]) -> int:
+    def feed(
+        self, now: Seconds, in_use: Callable[[], int], standing: Collection[str] = STANDING
+    ) -> int:
         """Submit what is due; returns how many jobs.
 
-        `in_use` gives the GPUs that are in use or waited for by now. Nothing is submitted
+        `in_use` gives the GPUs that are in use or waited for by now, `standing` the names of
+        the standing requests that are there already. Nothing is submitted
         while the loop still has to take in what was: at a speed that it cannot follow, load
         comes late rather than in a heap, and `in_use` is never out of date.
         """
@@ -111,7 +122,27 @@ class Background:
         mark = 0 if state is None else int(state.value)
         if mark < _POPULATED:
             return self._populate(now, mark)
+        missing = [name for name in STANDING if name not in standing]
+        if missing and self._mix.guarantee:
+            return self._stand(missing, str(mark))
         return self._top_up(mark, now, self._aim() - in_use())
+
+    def _stand(self, names: Sequence[str], mark: str) -> int:
+        """Submit standing requests, for each team in turn."""
+        loads = []
+        for number, name in enumerate(names):
+            part, preemptible = STANDING[name]
+            gpus = part * (self._gpus if preemptible else self._mix.guarantee)
+            ask = Ask(
+                nodes=int(gpus) // self._node_gpus,
+                preemptible=preemptible,
+                priority=Priority.MEDIUM,
+                team=self._teams[number % len(self._teams)],
+                name=name,
+                text="",
+            )
+            loads.append(Load(owner=ask.team or "", ask=ask, run_for=_LONGEST / 6))
+        return self._submit_loads(loads, mark)
 
     def _populate(self, now: Seconds, done: int) -> int:
         """Submit the next part of what a cluster that has long been in use is running."""
@@ -138,7 +169,9 @@ class Background:
         return self._submit(due, f"{began!r} {done + len(due)}") if due else 0
 
     def _submit(self, jobs: Sequence[TraceJob], mark: str) -> int:
-        loads = [load_of(job, self._mix, self._node_gpus) for job in jobs]
+        return self._submit_loads([load_of(job, self._mix, self._node_gpus) for job in jobs], mark)
+
+    def _submit_loads(self, loads: Sequence[Load], mark: str) -> int:
         fed = Setting(name=FED, value=mark, author="gpubot", reason="background load")
         return len(self._desk.submit_load(loads, fed=fed))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError, SlackClientError
 
-from bot.background import Background
+from bot.background import STANDING, Background
 from bot.chat.announcer import Announcer, Places
 from bot.chat.app import build_app, identify, new_workers
 from bot.chat.memory import StoredOnce, StoredOutbox
@@ -219,10 +219,10 @@ class Bot:
         if self._background is None:
             return
         try:
-            busy = self._core.control.read(in_use)
+            busy, standing = self._core.control.read(lambda e: (in_use(e), names_standing(e)))
         except NotReady:
             return
-        fed = self._background.feed(self._clock.now(), lambda: busy)
+        fed = self._background.feed(self._clock.now(), lambda: busy, standing)
         if isinstance(self._clock, ScaledClock):  # the world goes as fast as the loop can follow
             self._clock.hold(still=self._background.behind)
         if fed:
@@ -266,9 +266,16 @@ def last_moment(store: Store) -> float | None:
 
 
 def in_use(engine: Engine) -> int:
-    """GPUs of reserved capacity that are in use or waited for."""
-    pending = sum(workload.gpus for workload in engine.pending())
+    """GPUs that are in use or waited for, but for standing requests."""
+    pending = sum(one.gpus for one in engine.pending() if one.name not in STANDING)
     return engine.figures().used + pending
+
+
+def names_standing(engine: Engine) -> frozenset[str]:
+    """Names of the standing requests that wait or run."""
+    running = (workload for workload, _ in engine.running())
+    names = (one.name for one in (*engine.pending(), *running))
+    return frozenset(name for name in names if name in STANDING)
 
 
 def _channel(client: WebClient, name: str, variable: str) -> str:

@@ -222,7 +222,7 @@ def _join(
 ) -> Bot:
     layout = core.control.terms.layout
     gpus, node_gpus = _reserved(layout), core.control.terms.node_gpus()
-    mix = Mix()
+    mix = Mix(guarantee=_gang_guarantee(layout))
     if jobs is not None:
         part = guarded_part(layout, jobs, gpus=int(BUSY * gpus), node_gpus=node_gpus)
         mix = Mix(preemptible=1 - part)
@@ -250,6 +250,17 @@ def _directory(people: Workspace) -> Directory:
     return Directory(
         Person(id=one.id, name=one.real_name, teams=one.teams, role=Role(one.role))
         for one in people.people.values()
+    )
+
+
+def _gang_guarantee(layout: Layout) -> int:
+    """GPUs of the largest guarantee that is no team's own: that of the gangs."""
+    return max(
+        limits.nominal
+        for queue in layout.queues
+        if queue.team is None
+        for (_, resource), limits in queue.quotas.items()
+        if resource == GPU
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from bot.background import Background, Mix, load_of
+from functools import partial
+
+from bot.background import STANDING, Background, Mix, load_of
 from bot.clock import ScaledClock
-from bot.composition import in_use
+from bot.composition import in_use, names_standing
 from scheduler.simulation.traces import TraceJob
 from storage.records import Request, Source
 from storage.states import RequestState as S
@@ -118,3 +120,18 @@ def test_a_held_world_stands_still_and_then_goes_on_from_there() -> None:
     assert clock.now() == held
     clock.hold(still=False)
     eventually(lambda: clock.now() > held)
+
+
+def test_standing_requests_wait_and_are_not_taken_for_load(house: House) -> None:
+    background = _background(house, mix=Mix(guarantee=GPUS // 2))
+    while not (standing := house.control.read(names_standing)):
+        busy = house.control.read(in_use)
+        background.feed(house.clock.now(), partial(int, busy), standing)
+        house.step()
+    assert standing <= set(STANDING)
+    waiting = [one.gpus for one in house.control.read(lambda engine: engine.pending())]
+    assert sum(waiting) > 0
+    before = len(_all(house))
+    background.feed(house.clock.now(), lambda: GPUS, STANDING)
+    assert len(_all(house)) == before
+    assert house.control.read(in_use) <= GPUS
