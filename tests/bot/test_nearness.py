@@ -68,6 +68,7 @@ def test_a_level_that_is_not_there_is_refused_with_those_that_are(racks: House) 
     assert set(refused.near) == {"rack", "block", "node"}
     assert refused.instead is not None
     assert refused.instead.topology == RACK
+    assert racks.desk.submit(ADA.id, wanted, key="k") == refused
 
 
 def test_what_no_rack_could_hold_is_refused_at_once_with_the_largest_that_could(
