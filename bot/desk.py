@@ -18,7 +18,7 @@ from bot.asks import Ask
 from bot.atlas import map_view
 from bot.clock import moment
 from bot.control.loop import Control
-from bot.glance import cluster_view, team_shares
+from bot.glance import cluster_view, doubts_for, team_shares
 from bot.listing import list_queue
 from bot.people import Directory
 from bot.places import Domain, domains_of
@@ -319,6 +319,7 @@ class Desk:
             rows=cards,
             more=len(rows) - len(cards),
             may_ask=self._may_ask(person),
+            doubts=self._look(doubts_for(person)),
         )
 
     def _about(self, view: Work, what: str) -> tuple[str, tuple[Request, ...]] | Refused:

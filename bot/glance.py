@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from bot.terms import Terms, level_word
 from bot.views import ClusterView, GangView, LevelView, PoolView, TeamShare
+from scheduler.doubts import NodeDoubt
 from scheduler.engine import Engine
 from scheduler.figures import ClusterFigures
 from scheduler.model import QueueName, Seconds, TeamName
+from storage.records import Person, Role
 
 
 def cluster_view(engine: Engine, terms: Terms, now: Seconds) -> ClusterView:
@@ -103,3 +105,10 @@ def used_by_queue(engine: Engine) -> Counter[QueueName]:
     for workload, admission in engine.running():
         used[admission.queue] += workload.gpus
     return used
+
+
+def doubts_for(person: Person) -> Callable[[Engine], tuple[NodeDoubt, ...]]:
+    """How to read what is odd about the nodes, for those who can mend it; nothing for others."""
+    if person.role not in {Role.ADMIN, Role.ONCALL}:
+        return lambda _: ()
+    return lambda engine: engine.doubts()

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bot.asks import Ask
+from scheduler.doubts import NodeDoubt
 from scheduler.model import Explanation, Figure, LimitKind
 from storage.records import Role
 from storage.states import RequestState
@@ -208,6 +209,8 @@ class StatusView:
     rows: tuple[CardView, ...] = ()
     more: int = 0
     may_ask: bool = True
+    doubts: tuple[NodeDoubt, ...] = ()
+    """What is odd about the nodes, for admins and on-call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

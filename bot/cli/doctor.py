@@ -16,7 +16,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web import SlackResponse
 
 from bot.people import Directory, PeopleError
-from bot.promises import hollow_as_described, say_hollow
+from bot.promises import doubts_as_described, hollow_as_described, say_doubts, say_hollow
 from bot.settings import Settings, SettingsError, read_settings
 from bot.shipped import MANIFEST, read_policy, shipped
 from scheduler.policy import PolicyError, compile_policy
@@ -86,6 +86,9 @@ def _policy(settings: Settings) -> Iterator[Finding]:
     for line in say_hollow(hollow_as_described(layout)):
         cure = "correct the policy file, and run `gpubot policy check FILE`"
         yield Finding(what="quota", well=True, seen=line, cure=cure)
+    for line in say_doubts(doubts_as_described(layout)):
+        cure = "correct the labels or the capacity of that node"
+        yield Finding(what="nodes", well=True, seen=line, cure=cure)
 
 
 def _people(settings: Settings) -> Finding:

@@ -132,6 +132,19 @@ def bench_chat(
         raise typer.Exit(1)
 
 
+@bench_app.command("placement")
+def bench_placement(
+    nodes: Annotated[
+        list[int] | None, typer.Option(min=1, help="Size of a cluster; may be repeated.")
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Placements to time in each.")] = 300,
+) -> None:
+    """Time one placement by size of the cluster and how full it is, in microseconds."""
+    from bot.cli.placement import run_bench_placement  # noqa: PLC0415 - see the module
+
+    run_bench_placement(nodes or [1_250, 12_500], runs)
+
+
 @bench_app.command("kueue-baseline")
 def bench_baseline(
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,

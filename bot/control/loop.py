@@ -29,9 +29,9 @@ from bot.clusters.base import (
 )
 from bot.control import decided, observed, orders, recovery
 from bot.control.ledger import LOOP, Ledger
+from bot.promises import say_doubts
 from bot.terms import Terms
 from bot.views import NotReady
-from scheduler.doubts import NodeDoubt
 from scheduler.engine import Engine
 from scheduler.layout import Layout
 from scheduler.state import EngineError
@@ -43,7 +43,6 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 REMEMBERED = 50_000  # handled desk events that a late waiter can still ask about
-DOUBTS_LOGGED = 20
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds between tries of an unreachable cluster
 
 
@@ -218,7 +217,8 @@ class Control:
             self._undone = []
             self._commit(ledger, era)
             self._engine = engine
-        _log_doubts(engine.doubts())
+        for line in say_doubts(engine.doubts()):
+            log.warning("%s", line)
         log.info(
             "engine built: %d nodes, %d gangs seen, %d actions to do again",
             len(seen.nodes),
@@ -302,17 +302,3 @@ class Control:
 
     def _ledger(self) -> Ledger:
         return Ledger(self.store, self.clock.now(), moment(self.wall.now()))
-
-
-def _log_doubts(doubts: Sequence[NodeDoubt]) -> None:
-    """Name what is odd about the nodes; the rest only by number."""
-    for doubt in doubts[:DOUBTS_LOGGED]:
-        log.warning(
-            "node %s: %s (%s%s)",
-            doubt.node,
-            doubt.doubt,
-            doubt.what,
-            f", {doubt.excess} too many" if doubt.excess else "",
-        )
-    if len(doubts) > DOUBTS_LOGGED:
-        log.warning("%d more oddities of nodes", len(doubts) - DOUBTS_LOGGED)

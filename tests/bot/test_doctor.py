@@ -13,6 +13,8 @@ from bot.cli.doctor import Finding, examine, wanted_scopes
 from bot.cli.main import app
 from bot.shipped import MANIFEST, read_policy, shipped
 from bot.workspace.server import WorkspaceServer
+from scheduler.policy import compile_policy, load_policy
+from tests.bot.house import POLICY, House
 from tests.fixtures_workspace import open_workspace, workspace
 
 __all__ = ["open_workspace", "workspace"]  # fixtures
@@ -127,6 +129,27 @@ def test_quota_that_the_nodes_cannot_hold_is_a_warning(
 
 def test_quota_that_the_nodes_hold_is_no_warning() -> None:
     assert "warning" not in CliRunner().invoke(app, ["policy", "check"]).output
+
+
+@pytest.mark.usefixtures("_well")
+def test_nodes_that_lack_the_label_of_a_level_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = tmp_path / "policy.yaml"
+    levels = "    levels: [gpubot.io/rack, kubernetes.io/hostname]\n  "
+    text = POLICY.replace(
+        "    provision: reserved\n", f"    provision: reserved\n{levels}  "[:-4], 1
+    )
+    policy.write_text(text)
+    monkeypatch.setenv("GPUBOT_POLICY", str(policy))
+    examined = CliRunner().invoke(app, ["doctor"])
+    told = "node h100-0001 of reserved-h100 lacks the label gpubot.io/rack"
+    assert f"warn  nodes: {told}" in examined.output
+    assert examined.exit_code == 0
+    house = House(tmp_path, compile_policy(load_policy(text, "odd.yaml")))
+    house.step()
+    house.close()
+    assert told in caplog.text
 
 
 @pytest.mark.usefixtures("_well")

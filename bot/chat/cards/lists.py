@@ -16,6 +16,7 @@ MOST_ROWS = 15
 MOST_SECTIONS = 12
 MOST_POOLS = 20
 MOST_WITH_BUTTONS = 8
+MOST_DOUBTS = 10
 
 
 def status(voice: Voice, view: StatusView) -> Message:
@@ -30,6 +31,10 @@ def status(voice: Voice, view: StatusView) -> Message:
         cluster = [words.cluster(view.cluster), *words.levels(view.cluster)]
         cluster += [words.pool(pool) for pool in view.cluster.pools[:MOST_POOLS]]
         parts.append(Lines(join("\n", [words.cluster_title(), *cluster])))
+        if view.doubts:
+            rows = [words.doubt(doubt) for doubt in view.doubts[:MOST_DOUBTS]]
+            left = len(view.doubts) - len(rows)
+            parts.append(Lines(_list(voice, words.doubts_title(len(view.doubts)), rows, left)))
     parts.append(Note(words.as_of(view.cluster.at)))
     return build(parts)
 

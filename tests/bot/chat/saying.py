@@ -8,9 +8,12 @@ from bot import notices, views
 from bot.chat.people import People
 from bot.chat.voice import Voice
 from bot.chat.words import words_for
+from scheduler.doubts import Doubt, NodeDoubt
 from scheduler.model import (
     Explanation,
+    FlavorName,
     Holder,
+    NodeName,
     PreemptionRule,
     QueueName,
     TeamName,
@@ -311,6 +314,21 @@ NODE_FAILED = notices.NodeFailedArgs(
             )
             for n in range(10)
         ),
+    ),
+)
+DOUBTS = (
+    NodeDoubt(
+        node=NodeName("h100-0007"),
+        doubt=Doubt.MISSING_LABEL,
+        what="gpubot.io/rack",
+        flavor=FlavorName("reserved-h100"),
+    ),
+    NodeDoubt(node=NodeName("h100-0042"), doubt=Doubt.OVERFULL, what="nvidia.com/gpu", excess=2),
+    NodeDoubt(
+        node=NodeName("h100-0101"),
+        doubt=Doubt.SAME_PLACE,
+        what="h100-0100",
+        flavor=FlavorName("reserved-h100"),
     ),
 )
 OVERFULL = notices.OverfullArgs(node="h100-0042", resource="nvidia.com/gpu", excess=2)

@@ -278,7 +278,8 @@ def _statuses() -> list[views.StatusView]:
     nobody = views.StatusView(person=saying.ANN, mine=(), cluster=saying.CLUSTER)
     team = dataclasses.replace(nobody, about="nlp", rows=(saying.RUNNING, saying.WAITING))
     request = dataclasses.replace(nobody, about="R-1042", rows=(saying.RUNNING,))
-    return [own, about, nobody, team, request]
+    odd = dataclasses.replace(nobody, doubts=saying.DOUBTS)
+    return [own, about, nobody, team, request, odd]
 
 
 def _queues() -> list[views.QueueView]:

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from bot.clusters.base import NodeSeen, PodsLost
 from bot.control.sweeps import CapacityCheck
-from scheduler.model import GPU, Node, NodeName, WorkloadId
+from bot.views import StatusView
+from scheduler.model import GPU, NodeName, WorkloadId
 from storage.records import Audience
 from storage.states import RequestState as S
-from tests.bot.house import ADA, BEN, NODES, START_DELAY, STOP_TIME, House
+from tests.bot.house import ADA, ANA, BEN, NODES, START_DELAY, STOP_TIME, House
 
 
 class Killed(BaseException):
@@ -140,9 +141,17 @@ def test_a_cordoned_node_takes_nobody_new_and_what_runs_goes_on(house: House) ->
 def test_a_node_that_shrinks_below_what_it_holds_is_named_once(house: House) -> None:
     request = running(house, gpus=8)
     (name,) = nodes_of(house, request)
-    small = Node(name=NodeName(name), labels={"gpubot.io/model": "h100"}, capacity={GPU: 6})
+    node = house.control.read(lambda engine: engine.node(NodeName(name)))
+    assert node is not None
+    small = dataclasses.replace(node, capacity={**node.capacity, GPU: 6})
     house.cluster._events.append(NodeSeen(node=small, at=house.clock.now()))
     house.step(1)
+    (doubt,) = house.control.read(lambda engine: engine.doubts())
+    assert (doubt.node, doubt.excess) == (name, 2)
+    for person, seen in ((ANA, (doubt,)), (ADA, ())):
+        view = house.desk.status(person.id)
+        assert isinstance(view, StatusView)
+        assert view.doubts == seen
     check = CapacityCheck()
     for _ in range(2):
         house.control.propose(check)

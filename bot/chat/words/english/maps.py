@@ -9,9 +9,17 @@ from itertools import groupby
 from bot.chat.markup import Markup, date, join, plain, say
 from bot.chat.words.english.units import Units
 from bot.views import ClusterView, Grouping, LevelView, MapView
+from scheduler.doubts import Doubt, NodeDoubt
 
 LONGEST_ALT = 1000  # Slack's limit of a file's alternative text
 _SHOWN_NODES = 5
+
+
+_DOUBTS: dict[Doubt, str] = {
+    Doubt.MISSING_LABEL: "• {node} ({flavor}) has no label `{what}`: nothing is placed on it",
+    Doubt.SAME_PLACE: "• {node} and {what} ({flavor}) have the same labels at every level",
+    Doubt.OVERFULL: "• {node} has {excess:,} of `{what}` less than its pods hold",
+}
 
 
 class Maps(Units):
@@ -64,6 +72,20 @@ class Maps(Units):
             kind=kind,
             free=self.several(free),
             sizes=self.several(sizes),
+        )
+
+    def doubts_title(self, count: int) -> Markup:
+        """Leads what is odd about the nodes, for those who can mend it."""
+        return say("*Odd nodes* · {count}", count=self.count(count, "finding"))
+
+    def doubt(self, doubt: NodeDoubt) -> Markup:
+        """One oddity of a node."""
+        return say(
+            _DOUBTS[doubt.doubt],
+            node=doubt.node,
+            what=doubt.what,
+            excess=doubt.excess,
+            flavor=doubt.flavor or "",
         )
 
     def map_text(self, view: MapView) -> Markup:

@@ -1,6 +1,4 @@
-"""How long one placement takes, by size of the cluster and how full it is.
-
-Usage: `python tests/bench/placement.py [--nodes 1250 12500] [--runs 300]`
+"""`gpubot bench placement`: how long one takes, by size of the cluster and how full it is.
 
 Printed for each: the median in microseconds of a 1-GPU pod, of 8 pods of 8 GPUs in one rack,
 of 64 x 8 that prefer one block, and of 64 x 8 anywhere, on nodes of 8 GPUs in racks of 25 and
@@ -11,12 +9,12 @@ number of nodes.
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import sys
 import time
+from collections.abc import Sequence
 
 import numpy as np
+import typer
 
 from scheduler.gangs import place_together
 from scheduler.layout import HOSTNAME, Flavor
@@ -45,20 +43,15 @@ ASKS = {
 SIZES = (1, 1, 1, 2, 4, 8, 8)
 
 
-def main() -> int:
-    """Print one line for each cluster."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--nodes", type=int, nargs="+", default=[1_250, 12_500])
-    parser.add_argument("--runs", type=int, default=300)
-    args = parser.parse_args()
-    show("nodes  full  " + "  ".join(f"{name:>26}" for name in ASKS))
-    for count in args.nodes:
+def run_bench_placement(sizes: Sequence[int], runs: int) -> None:
+    """Print one line for each cluster as soon as it is measured."""
+    typer.echo("nodes  full  " + "  ".join(f"{name:>26}" for name in ASKS))
+    for count in sizes:
         for share in (0.0, 0.5, 0.97):
             nodes, space = cluster(count, share)
-            cells = (measure(nodes, space, pods, args.runs) for pods in ASKS.values())
+            cells = (measure(nodes, space, pods, runs) for pods in ASKS.values())
             line = "  ".join(f"{f'{micros:.0f} us{mark}':>26}" for micros, mark in cells)
-            show(f"{count:>5}  {share:>4.0%}  {line}")
-    return 0
+            typer.echo(f"{count:>5}  {share:>4.0%}  {line}")
 
 
 def cluster(count: int, share: float) -> tuple[Nodes, Space]:
@@ -90,12 +83,3 @@ def measure(nodes: Nodes, space: Space, pods: PodSet, runs: int) -> tuple[float,
         place_together(nodes, FLAVOR, [pods], [space])
         times.append(time.perf_counter() - start)
     return statistics.median(times) * 1e6, "" if found else " -"
-
-
-def show(line: str) -> None:
-    """One line of the report."""
-    sys.stdout.write(f"{line}\n")
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
