@@ -5,19 +5,23 @@ and enough GPUs are free. Then, for each domain that it could take (or all nodes
 no one domain):
 
 1. nodes are cleared one after the other, those first whose movable gangs lose the fewest
-   GPU-hours for each GPU that comes free, until the workload has a placement;
+   GPU-hours, until the workload has a placement;
 2. gangs that turn out not to stand in the way stay, the most expensive ones tried first;
 3. each gang that goes gets another place: room that is free now, with everybody still there,
-   and that the workload and the other gangs leave free. The largest gang chooses first.
+   that the workload and the other gangs leave free. The largest gang chooses first. Whoever
+   finds none stays, and all of it is tried again without him, a few times.
 
 Of all domains the plan that loses the fewest GPU-hours wins, then the one with the fewest
 moves, then the one whose gangs come first by id. Nothing is done unless all of it can be.
-A gang is moved once; who has not run for his queue's minimum run time is not moved.
+A gang is moved once; who has not run for his queue's minimum run time is not moved, nor who
+has a higher priority than the workload. The policy bounds how many gangs are moved in an
+hour, and how many GPU-hours they may lose for each GPU of the workload.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -42,7 +46,9 @@ from scheduler.pending import order_key
 from scheduler.state import Claim, Running, State, Waiting, Word
 from scheduler.topology import Places, Space
 
+HOUR = 3600.0
 MOVES_AT_MOST = 16
+TRIES = 4
 HEADS = 8  # how many of those who wait for room are looked at in one cycle
 
 
@@ -77,7 +83,8 @@ class Defragmenter:
 
     def __init__(self) -> None:
         self.moved: set[WorkloadId] = set()
-        self._vain: dict[WorkloadId, int] = {}
+        self._vain: dict[WorkloadId, tuple[int, int]] = {}
+        self._times: deque[Seconds] = deque()
 
     def forget(self, workload: WorkloadId) -> None:
         """A workload is gone for good."""
@@ -86,24 +93,44 @@ class Defragmenter:
 
     def make_room(self, state: State, now: Seconds) -> list[Preemption]:
         """Carry out the first plan there is, in the order of those who wait."""
+        most = self._left(state, now)
+        if not most:
+            return []
         lacking = (one for one in state.waiting.values() if one.word is Word.TOPOLOGY)
         for waiting in heapq.nsmallest(HEADS, lacking, key=lambda one: order_key(one.workload)):
             wanted = waiting.workload.id
-            if self._vain.get(wanted) == state.future.version:
+            situation = (state.future.version, most)
+            if self._vain.get(wanted) == situation:
                 continue
-            plan = find_plan(state, waiting, now, self.moved)
+            plan = find_plan(state, waiting, now, self.moved, most=most)
             if plan is not None:
                 self._vain.pop(wanted, None)
+                self._times.extend(now for _ in plan.moves)
                 self.moved.update(move.running.workload.id for move in plan.moves)
                 return _carry_out(state, plan, now)
-            self._vain[wanted] = state.future.version
+            self._vain[wanted] = situation
         return []
+
+    def _left(self, state: State, now: Seconds) -> int:
+        """How many gangs may be moved now, by the bounds of a cycle and of an hour."""
+        while self._times and self._times[0] <= now - HOUR:
+            self._times.popleft()
+        left = state.layout.options.moves.per_hour - len(self._times)
+        return max(0, min(MOVES_AT_MOST, left))
 
 
 def find_plan(
-    state: State, waiting: Waiting, now: Seconds, settled: Iterable[WorkloadId] = ()
+    state: State,
+    waiting: Waiting,
+    now: Seconds,
+    settled: Iterable[WorkloadId] = (),
+    *,
+    most: int = MOVES_AT_MOST,
 ) -> Plan | None:
-    """The cheapest moves that make room for a workload. Changes nothing; `settled` stay."""
+    """The cheapest moves, `most` at most, that make room for a workload. Changes nothing.
+
+    `settled` stay.
+    """
     for number, shape in waiting.shapes:
         nomination = nominate(state, number, waiting, shape)
         if nomination.useful or not nomination.flavors or state.queues[number].paused:
@@ -113,11 +140,19 @@ def find_plan(
         flavor = placed_by(state, nomination.pod_sets[0], nomination.flavors[0])
         if flavor is None or not _enough(state, state.flavors[flavor], waiting.workload.gpus):
             continue
-        movable = _movable(state, frozenset(settled), now)
+        priority = waiting.workload.priority
+        movable = [
+            running
+            for running in _movable(state, frozenset(settled), now)
+            if running.workload.priority <= priority
+        ]
+        dearest = state.layout.options.moves.hours_per_gpu * HOUR * waiting.workload.gpus
         plans = [
             plan
             for nodes in _domains(state, state.flavors[flavor], nomination.pod_sets[0])
             if (plan := _clear(state, nomination, nodes, movable, now)) is not None
+            and len(plan.moves) <= most
+            and plan.lost <= dearest
         ]
         if plans:
             return min(plans, key=lambda plan: plan.key)
@@ -174,6 +209,22 @@ def _clear(
     now: Seconds,
 ) -> Plan | None:
     """A plan that clears some of these nodes, or None."""
+    for _ in range(TRIES):
+        found = _try(state, nomination, nodes, movable, now)
+        if found is None or isinstance(found, Plan):
+            return found
+        movable = [running for running in movable if running is not found]
+    return None
+
+
+def _try(
+    state: State,
+    nomination: Nomination,
+    nodes: frozenset[NodeName],
+    movable: Sequence[Running],
+    now: Seconds,
+) -> Plan | Running | None:
+    """A plan, None if there is none, or who has no other place and is in its way."""
     space = state.future.space.copy()
     gone = _take_away(state, nomination, nodes, movable, space, now)
     if gone is None:
@@ -195,8 +246,8 @@ def _clear(
     charge = state.charge_of(nomination.queue, workload, assignments)
     space.take(charge.places)
     moves = _resettle(state, gone, space)
-    if moves is None:
-        return None
+    if isinstance(moves, Running):
+        return moves
     lost = sum(_price(running, now) for running in gone)
     return Plan(nomination, assignments, charge, moves, lost)
 
@@ -219,7 +270,7 @@ def _take_away(
                 freed[node] = freed.get(node, 0) + gpus
     prices = {node: sum(_price(r, now) for r in gangs) for node, gangs in there.items()}
     gone: list[Running] = []
-    for node in sorted(there, key=lambda n: (prices[n] / max(1, freed[n]), prices[n], n)):
+    for node in sorted(there, key=lambda n: (prices[n], -freed[n], n)):
         fresh = [running for running in there[node] if running not in gone]
         gone += fresh
         if len(gone) > MOVES_AT_MOST:
@@ -240,8 +291,8 @@ def _gpus_by_node(running: Running) -> dict[NodeName, int]:
     return found
 
 
-def _resettle(state: State, gone: Sequence[Running], space: Space) -> tuple[Move, ...] | None:
-    """Other places for all, free both now and when everybody has moved; None if one has none."""
+def _resettle(state: State, gone: Sequence[Running], space: Space) -> tuple[Move, ...] | Running:
+    """Other places for all, free both now and when everybody has moved; or who has none."""
     present = state.present.space.copy()
     moves = []
     for running in sorted(gone, key=lambda r: (-r.workload.gpus, r.workload.id)):
@@ -252,7 +303,7 @@ def _resettle(state: State, gone: Sequence[Running], space: Space) -> tuple[Move
             state, pod_sets, [dict(a.flavors) for a in before], [space, present]
         )
         if places is None:
-            return None
+            return running
         assignments = tuple(
             replace(assignment, nodes=lie) for assignment, lie in zip(before, places, strict=True)
         )

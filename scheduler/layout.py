@@ -318,6 +318,18 @@ class Packing(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MoveBounds:
+    """How much defragmentation may move; see `scheduler.defragmentation`.
+
+    `per_hour` are gangs; what is moved for a workload may lose `hours_per_gpu` GPU-hours for
+    each of its GPUs.
+    """
+
+    per_hour: int = 60
+    hours_per_gpu: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What goes beyond Kueue's defaults, each off where Kueue is to be matched.
 
@@ -328,10 +340,10 @@ class Options:
     freed capacity also wakes queues of other cohort trees that share the nodes.
 
     These are off by default. balanced: what prefers a topology level is shared out in equal
-    parts. packing: see `Packing`. defragment: see `scheduler.defragmentation`. by_cost: among
-    targets of equal priority, the one that would lose the fewest GPU-hours since its last
-    checkpoint comes first. flips_at_most: once one of two workloads has stopped the other so
-    often, neither stops the other again; None is no limit.
+    parts. packing: see `Packing`. defragment: see `scheduler.defragmentation`; moves: how much
+    it may move. by_cost: among targets of equal priority, the one that would lose the fewest
+    GPU-hours since its last checkpoint comes first. flips_at_most: once one of two workloads
+    has stopped the other so often, neither stops the other again; None is no limit.
     """
 
     claims: bool = True
@@ -341,6 +353,7 @@ class Options:
     balanced: bool = False
     packing: Packing = Packing.LEAST_FREE
     defragment: bool = False
+    moves: MoveBounds = MoveBounds()
     by_cost: bool = False
     flips_at_most: int | None = None
 

@@ -132,6 +132,8 @@ _EXAMPLES = {
     "placement": "placement: {balanced: true}",
     "balanced": "balanced: true",
     "defragment": "defragment: true",
+    "moves_per_hour": "moves_per_hour: 60",
+    "hours_per_gpu": "hours_per_gpu: 1.0",
     "name": "name: shared",
 }
 
@@ -219,6 +221,10 @@ def compile_policy(policy: Policy) -> Layout:
         options=plain.Options(
             balanced=policy.placement.balanced,
             defragment=policy.placement.defragment,
+            moves=plain.MoveBounds(
+                per_hour=policy.placement.moves_per_hour,
+                hours_per_gpu=policy.placement.hours_per_gpu,
+            ),
             by_cost=policy.preemption.by_cost,
             flips_at_most=policy.preemption.flips_at_most,
         ),

@@ -267,6 +267,8 @@ class PlacementPart(Part):
 
     balanced: bool = False
     defragment: bool = False
+    moves_per_hour: Annotated[int, Field(strict=True, ge=1, le=100_000)] = 60
+    hours_per_gpu: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] = 1.0
 
 
 class PreemptionPart(Part):

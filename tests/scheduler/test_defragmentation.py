@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.events import Evicted, Finished, NodeRemoved, Restored
 from scheduler.invariants import check_invariants
-from scheduler.layout import HOSTNAME, Options
+from scheduler.layout import HOSTNAME, MoveBounds, Options
 from scheduler.model import (
     GPU,
     Admission,
@@ -48,10 +50,18 @@ def nodes_of_8(count: int, *, options: Options = ON, min_runtime: float = 0.0) -
 
 
 def put(
-    cluster: Cluster, name: str, *nodes: str, gpus: int, at: float = 900.0, preemptible: bool = True
+    cluster: Cluster,
+    name: str,
+    *nodes: str,
+    gpus: int,
+    at: float = 900.0,
+    preemptible: bool = True,
+    priority: int = 0,
 ) -> None:
     """A gang that runs since `at` with one pod on each of these nodes."""
-    workload = a_workload(name, "A", len(nodes), gpus, created=at, preemptible=preemptible)
+    workload = a_workload(
+        name, "A", len(nodes), gpus, created=at, preemptible=preemptible, priority=priority
+    )
     lie = PodSetAssignment(
         name="main",
         count=len(nodes),
@@ -124,6 +134,45 @@ def test_who_has_just_started_stays_until_his_minimum_run_time_is_over() -> None
     put(cluster, "b", "n1", gpus=4, at=100.0)
     (stop,) = want(cluster, 1).preemptions
     assert stop.target == "b"
+
+
+def test_nobody_moves_for_work_of_lower_priority() -> None:
+    cluster = nodes_of_8(2)
+    for name, node, priority in (("a", "n0", 0), ("b", "n1", 5)):
+        put(cluster, name, node, gpus=4, at=100.0 + priority, priority=priority)
+    (stop,) = want(cluster, 1).preemptions
+    assert stop.target == "a"
+
+
+def test_what_would_lose_too_much_is_not_moved() -> None:
+    """900 s of 4 GPUs are one GPU-hour, an eighth for each GPU that is made whole."""
+    for bound, moved in ((0.1249, 0), (0.1251, 1)):
+        options = replace(ON, moves=MoveBounds(hours_per_gpu=bound))
+        cluster = nodes_of_8(2, options=options)
+        put(cluster, "a", "n0", gpus=4, at=100.0)
+        put(cluster, "b", "n1", gpus=4, at=100.0)
+        assert len(want(cluster, 1).preemptions) == moved
+
+
+def test_no_more_are_moved_in_an_hour_than_the_policy_allows() -> None:
+    cluster = nodes_of_8(4, options=replace(ON, moves=MoveBounds(per_hour=1)))
+    for number in range(4):
+        put(cluster, f"j{number}", f"n{number}", gpus=3, at=999.0)
+    first = want(cluster, 1)
+    assert len(first.preemptions) == 1
+    let_go(cluster, first)
+    cluster.submit(a_workload("other", "A", 1, 8, created=cluster.now))
+    assert not cluster.cycle(60.0).preemptions
+    cluster.submit(a_workload("news", "A", 1, 1, created=cluster.now))
+    assert len(cluster.cycle(3600.0).preemptions) == 1
+
+
+def test_a_set_of_moves_larger_than_what_is_left_is_not_begun() -> None:
+    cluster = nodes_of_8(2, options=replace(ON, moves=MoveBounds(per_hour=1)))
+    for number in range(2):
+        put(cluster, f"a{number}", "n0", gpus=2, at=100.0)
+        put(cluster, f"b{number}", "n1", gpus=2, at=100.0)
+    assert not want(cluster, 1).preemptions
 
 
 def test_a_whole_rack_is_cleared_where_that_costs_least() -> None:

@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.layout import Aging, FairStrategy, Order, Reclaim, Strategy, Within, build_nodes
+from scheduler.layout import (
+    Aging,
+    FairStrategy,
+    MoveBounds,
+    Order,
+    Reclaim,
+    Strategy,
+    Within,
+    build_nodes,
+)
 from scheduler.model import GPU, FlavorName, Priority, QueueName
 from scheduler.policy import PolicyError, compile_policy, load_policy, with_teams
 
@@ -262,6 +271,19 @@ def test_work_is_moved_only_where_the_file_says_so() -> None:
     assert not compile_policy(load_policy(SMALL, "policy.yaml")).options.defragment
     text = f"{SMALL}placement: {{defragment: true}}\n"
     assert compile_policy(load_policy(text, "policy.yaml")).options.defragment
+
+
+def test_moves_are_bounded_by_the_policy() -> None:
+    assert compile_policy(load_policy(SMALL, "policy.yaml")).options.moves == MoveBounds()
+    text = f"{SMALL}placement: {{defragment: true, moves_per_hour: 5, hours_per_gpu: 0.5}}\n"
+    found = compile_policy(load_policy(text, "policy.yaml")).options.moves
+    assert found == MoveBounds(per_hour=5, hours_per_gpu=0.5)
+
+
+@pytest.mark.parametrize("bound", ["moves_per_hour: 0", "hours_per_gpu: 0", "hours_per_gpu: .inf"])
+def test_a_bound_that_allows_nothing_or_all_is_refused(bound: str) -> None:
+    with pytest.raises(PolicyError, match=bound.split(":", maxsplit=1)[0]):
+        load_policy(f"{SMALL}placement: {{{bound}}}\n", "policy.yaml")
 
 
 def test_courtesies_are_off_unless_asked_for() -> None:
