@@ -42,7 +42,9 @@ def demo(
     trace: Annotated[
         Path | None, typer.Option(help="Play a real trace (ITP or Philly columns, .gz too).")
     ] = None,
-    speed: Annotated[float, typer.Option(help="Seconds of the demo's world in one of ours.")] = 30,
+    speed: Annotated[
+        float, typer.Option(help="Seconds of the demo's world in one of ours, at most.")
+    ] = 30,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget the last run first.")] = False,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:

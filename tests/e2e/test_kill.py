@@ -44,6 +44,7 @@ class Place:
         self.server.start()
         (folder / "policy.yaml").write_text(POLICY)
         (folder / "people.yaml").write_text(PEOPLE)
+        self.spool = folder / "gpubot.spool"
         self.url = f"sqlite:///{folder / 'gpubot.db'}"
         self.environment = {
             **os.environ,
@@ -88,6 +89,8 @@ def test_a_killed_bot_loses_nothing_and_repeats_nothing(tmp_path: Path, seed: in
             promised |= _answered(place)
         with place.serving():
             store = open_store(place.url)
+            # What was only acknowledged is carried out first: it has things to say, too.
+            eventually(lambda: not place.spool.read_bytes(), seconds=60)
             eventually(lambda: not _unsent(store), seconds=120)
         _check(place, store, promised)
         store.close()

@@ -31,8 +31,7 @@ def test_no_acknowledged_command_is_lost_or_doubled(tmp_path: Path) -> None:
             acknowledged += _burst(place, names, chance.uniform(0.0, 0.4))
         with place.serving():
             store = open_store(place.url)
-            spool = tmp_path / "gpubot.spool"
-            eventually(lambda: not spool.read_bytes(), seconds=60)
+            eventually(lambda: not place.spool.read_bytes(), seconds=60)
             with store.read() as view:
                 stored = Counter(request.workload.name for request in view.requests.find())
             store.close()
