@@ -72,56 +72,66 @@ class _Measured:
     peak_rss_mb: float
 
 
+_Trace = Annotated[
+    str, typer.Option(metavar="FILE", help="Trace in ITP or Philly columns, plain or gzip.")
+]
+_Nodes = Annotated[
+    str,
+    typer.Option(
+        metavar="N",
+        help="Nodes of the cluster. Default: the policy's own, or without a policy as many"
+        " as the trace keeps 80 % busy.",
+    ),
+]
+_GpusPerNode = Annotated[str, typer.Option(metavar="N", help="GPUs of each node (default 8).")]
+_Policy = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE",
+        help="Policy file. Default: one guaranteed queue a tenant in one cohort, sized by the"
+        " tenant's GPU-time; idle quota is lent, and taken back by stopping who borrows.",
+    ),
+]
+_Copies = Annotated[
+    str, typer.Option(metavar="N", help="Lay N time-shifted copies over each other.")
+]
+_Limit = Annotated[str, typer.Option(metavar="N", help="Play the first N jobs only.")]
+_Load = Annotated[
+    str,
+    typer.Option(
+        metavar="SHARE",
+        help="Submit the jobs faster or slower, so that their GPU-time is this share of the"
+        " cluster's from first to last submission, such as 0.95.",
+    ),
+]
+_Placement = Annotated[
+    str,
+    typer.Option(
+        metavar="NAMES",
+        help="Which nodes work is given: least-free (ours), or first-fit or spread"
+        " (Kubernetes' default) to compare with. Several, with commas: one table."
+        " With +defrag after a name, that one defragments.",
+    ),
+]
+_Defrag = Annotated[
+    bool,
+    typer.Option("--defrag", help="Move preemptible work where that makes nodes whole."),
+]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
+
+
 def replay(
-    trace: Annotated[
-        str, typer.Option(metavar="FILE", help="Trace in ITP or Philly columns, plain or gzip.")
-    ] = "",
+    trace: _Trace = "",
     *,
-    nodes: Annotated[
-        str,
-        typer.Option(
-            metavar="N",
-            help="Nodes of the cluster. Default: the policy's own, or without a policy as many"
-            " as the trace keeps 80 % busy.",
-        ),
-    ] = "",
-    gpus_per_node: Annotated[
-        str, typer.Option(metavar="N", help="GPUs of each node (default 8).")
-    ] = "",
-    policy: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE",
-            help="Policy file. Default: one guaranteed queue a tenant in one cohort, sized by the"
-            " tenant's GPU-time; idle quota is lent, and taken back by stopping who borrows.",
-        ),
-    ] = "",
-    copies: Annotated[
-        str, typer.Option(metavar="N", help="Lay N time-shifted copies over each other.")
-    ] = "1",
-    limit: Annotated[str, typer.Option(metavar="N", help="Play the first N jobs only.")] = "",
-    load: Annotated[
-        str,
-        typer.Option(
-            metavar="SHARE",
-            help="Submit the jobs faster or slower, so that their GPU-time is this share of the"
-            " cluster's from first to last submission, such as 0.95.",
-        ),
-    ] = "",
-    placement: Annotated[
-        str,
-        typer.Option(
-            metavar="NAMES",
-            help="Which nodes work is given: least-free (ours), or first-fit or spread"
-            " (Kubernetes' default) to compare with. Several, with commas: one table."
-            " With +defrag after a name, that one defragments.",
-        ),
-    ] = Packing.LEAST_FREE.value,
-    defrag: Annotated[
-        bool,
-        typer.Option("--defrag", help="Move preemptible work where that makes nodes whole."),
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    nodes: _Nodes = "",
+    gpus_per_node: _GpusPerNode = "",
+    policy: _Policy = "",
+    copies: _Copies = "1",
+    limit: _Limit = "",
+    load: _Load = "",
+    placement: _Placement = Packing.LEAST_FREE.value,
+    defrag: _Defrag = False,
+    as_json: _AsJson = False,
 ) -> None:
     """Play a trace through engine and simulated cluster, and report waits and utilisation."""
     try:
