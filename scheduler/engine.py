@@ -365,7 +365,7 @@ class Engine:
 
     def _end(self, workload: WorkloadId, at: Seconds) -> Running:
         running = self._running(workload)
-        self._state.settle_nodes()
+        self._settle()
         self._state.end(running, at)
         self._state.ledger.let_go(running.workload.team, running.charge.amounts, at)
         self._state.stale_scores()
@@ -402,7 +402,7 @@ class Engine:
     def _count(self, event: Counted) -> None:
         """Some of its pods have finished, or started again."""
         state, running = self._state, self._running(event.workload)
-        state.settle_nodes()
+        self._settle()
         if [a.name for a in event.alive] != [a.name for a in running.admission.assignments]:
             raise EngineError(f"{event.workload} was granted other pod sets than it has")
         number, team = running.charge.queue, running.workload.team
@@ -415,7 +415,7 @@ class Engine:
     def _loosen(self, event: Leaving | Unprotected) -> None:
         """Somebody who runs will go by himself, or may from now on be made to go."""
         running = self._running(event.workload)
-        self._state.settle_nodes()
+        self._settle()
         if isinstance(event, Unprotected):
             self._state.unprotect(running)
         elif not running.leaving:

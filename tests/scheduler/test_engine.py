@@ -307,3 +307,25 @@ def test_a_resource_that_no_node_has_is_waited_for_and_explained() -> None:
     cluster.engine.apply(NodeObserved(node=rare))
     assert names(cluster.cycle().admissions) == ["odd"]
     check_invariants(cluster.engine)
+
+
+@pytest.mark.parametrize("first", ["finish", "evict"])
+def test_a_claim_on_a_lost_node_starts_over_whatever_else_is_told_before_the_cycle(
+    first: str,
+) -> None:
+    engine = Engine(
+        a_layout(a_queue("A", 8, reclaim=Reclaim.ANY), a_queue("B"), a_queue("C", 8, cohort="two"))
+    )
+    for node in ("n1", "n2"):
+        engine.apply(NodeObserved(node=a_node(node)))
+    engine.apply(Submitted(workload=a_workload("b", "B", gpus=8, preemptible=True)))
+    engine.apply(Submitted(workload=a_workload("c", "C", gpus=8)))
+    (lost,) = (a.assignments[0].nodes[0][0] for a in engine.cycle(0.0).admissions[-1:])
+    engine.apply(Submitted(workload=a_workload("a", "A", gpus=8)))
+    assert [p.target for p in engine.cycle(1.0).preemptions] == ["b"]
+    engine.apply(NodeRemoved(node=lost))
+    told: list[Event] = [Finished(workload=W("c"), at=2.0), Evicted(workload=W("b"), at=2.0)]
+    for event in told if first == "finish" else reversed(told):
+        engine.apply(event)
+    assert names(engine.cycle(2.0).admissions) == ["a"]
+    check_invariants(engine)
