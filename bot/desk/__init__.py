@@ -1,0 +1,21 @@
+"""One method for each thing a person can ask for; Slack, the CLI and tests all come here.
+
+The desk stores what is wanted and reads what is so; it never changes the engine and
+never speaks to a cluster. `key` makes an order idempotent: the same delivery again gets
+the first answer again. No network call happens here and no transaction stays open while
+the desk waits for the loop. Each counter (making requests, ordering, looking) is a class
+in its own module over what `Office` shares.
+"""
+
+from __future__ import annotations
+
+from bot.desk.office import PATIENCE, Office
+from bot.desk.ordering import Ordering
+from bot.desk.reading import Reading
+from bot.desk.submission import Submission
+
+__all__ = ["PATIENCE", "Desk", "Office"]
+
+
+class Desk(Submission, Ordering, Reading):
+    """Everything a person can ask for. Safe to call from any thread."""

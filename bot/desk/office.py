@@ -1,0 +1,92 @@
+"""What every counter of the desk shares: the loop, the store, who is who, and cards."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from bot.clock import moment
+from bot.control.loop import Control
+from bot.people import Directory
+from bot.places import Domain, domains_of
+from bot.rows import OPEN_FIRST, card_of, explain_all
+from bot.terms import WAITING_AT_MOST
+from bot.views import CardView, NotReady
+from scheduler.engine import Engine
+from scheduler.model import Explanation
+from storage.records import Request, Setting
+from storage.states import FINAL, RequestState
+
+T = TypeVar("T")
+S = RequestState
+PATIENCE = 1.0  # seconds the desk waits for the loop's decision before it answers without
+OPEN = tuple(state for state in RequestState if state not in FINAL)
+
+
+class Office:
+    """The base of all counters. Safe to call from any thread."""
+
+    def __init__(
+        self,
+        control: Control,
+        directory: Directory,
+        *,
+        patience: float = PATIENCE,
+        waiting_at_most: int = WAITING_AT_MOST,
+    ) -> None:
+        self._control = control
+        self._store = control.store
+        self._terms = control.terms
+        self._directory = directory
+        self.patience = patience
+        self._waiting_at_most = waiting_at_most
+
+    def setting(self, name: str) -> Setting | None:
+        """A stored setting, or None."""
+        with self._store.read() as view:
+            return view.settings.get(name)
+
+    def card(self, request_id: str) -> CardView:
+        """Everything the card of a request shows, read fresh. Raises KeyError."""
+        with self._store.read() as view:
+            request = view.requests.get(request_id)
+        if request is None:
+            raise KeyError(request_id)
+        return self._card_of(request)
+
+    def _carried_out(self, event_id: int) -> bool:
+        self._control.wake()
+        return self._control.wait(event_id, self.patience)
+
+    def _look(self, look: Callable[[Engine], T]) -> T:
+        return self._control.read(look)
+
+    def _wall(self) -> dt.datetime:
+        return moment(self._control.wall.now())
+
+    def _card_of(self, request: Request) -> CardView:
+        return self._cards([request])[0]
+
+    def _cards(self, requests: Sequence[Request]) -> tuple[CardView, ...]:
+        now = self._control.clock.now()
+        waiting = [request.id for request in requests if request.state is S.WAITING]
+        holding = [request for request in requests if request.state.holding]
+        reasons: dict[str, Explanation] = {}
+        domains: dict[str, Domain] = {}
+        with contextlib.suppress(NotReady):
+            if waiting:
+                reasons = self._look(lambda engine: explain_all(engine, waiting, now))
+            if holding:
+                domains = self._look(lambda engine: domains_of(engine, self._terms, holding))
+        return tuple(
+            card_of(r, self._terms, now, reasons.get(r.id), domains.get(r.id, ())) for r in requests
+        )
+
+
+def by_state(requests: Sequence[Request]) -> tuple[Request, ...]:
+    """What runs first, then what waits; the newest first in each."""
+    return tuple(
+        request for state in OPEN_FIRST for request in reversed(requests) if request.state is state
+    )
