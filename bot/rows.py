@@ -22,7 +22,7 @@ from scheduler.model import (
     Workload,
     WorkloadId,
 )
-from scheduler.state import EngineError
+from scheduler.standing import EngineError
 from storage.records import Request, Transition
 from storage.states import RequestState
 

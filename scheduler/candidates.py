@@ -36,7 +36,8 @@ from scheduler.outlook import limits
 from scheduler.protection import cost, outranks, protects
 from scheduler.quota import Amounts
 from scheduler.seating import Seating
-from scheduler.state import Rank, Running, State
+from scheduler.standing import Rank, Running
+from scheduler.state import State
 
 
 class Variant(enum.Enum):

@@ -43,7 +43,8 @@ from scheduler.model import (
 )
 from scheduler.nomination import Nomination, nominate
 from scheduler.pending import order_key
-from scheduler.state import Claim, Running, State, Waiting, Word
+from scheduler.standing import Claim, Running, Waiting, Word
+from scheduler.state import State
 from scheduler.topology import Places, Space
 
 HOUR = 3600.0

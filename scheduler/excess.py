@@ -20,7 +20,8 @@ from scheduler.domains import Indices, Ints
 from scheduler.topology import Place
 
 if TYPE_CHECKING:
-    from scheduler.state import Running, State
+    from scheduler.standing import Running
+    from scheduler.state import State
 
 
 NOBODY = -math.inf

@@ -35,7 +35,8 @@ from scheduler.nomination import Nomination, Outcome, nominate
 from scheduler.packing import shortfall
 from scheduler.pending import Shape, order_key
 from scheduler.recall import find_recall, find_truce
-from scheduler.state import Claim, EngineError, Running, State, Waiting
+from scheduler.standing import Claim, EngineError, Running, Waiting
+from scheduler.state import State
 
 AHEAD_AT_MOST = 10
 HOLDERS_AT_MOST = 5

@@ -15,7 +15,8 @@ from scheduler.model import PodSet, WaitReason
 from scheduler.nomination import Nomination, Outcome, charge_for
 from scheduler.pending import Shape
 from scheduler.preemption import is_hopeless, reach
-from scheduler.state import State, Waiting
+from scheduler.standing import Waiting
+from scheduler.state import State
 
 
 def glance(state: State, number: int, waiting: Waiting, shape: Shape) -> Nomination | None:

@@ -12,7 +12,8 @@ from scheduler.book import Book, Charge
 from scheduler.engine import Engine
 from scheduler.pending import order_key
 from scheduler.quota import UNLIMITED
-from scheduler.state import Running, State
+from scheduler.standing import Running
+from scheduler.state import State
 from scheduler.topology import Space
 
 

@@ -26,7 +26,8 @@ from scheduler.pending import Shape
 from scheduler.preemption import find_targets, is_hopeless, reach
 from scheduler.quota import Amounts
 from scheduler.seating import Seating
-from scheduler.state import State, Waiting
+from scheduler.standing import Waiting
+from scheduler.state import State
 from scheduler.topology import Place, Places
 
 

@@ -22,7 +22,8 @@ from scheduler.quota import Amounts
 from scheduler.topology import Space
 
 if TYPE_CHECKING:
-    from scheduler.state import Running, State
+    from scheduler.standing import Running
+    from scheduler.state import State
 
 ANYBODY = math.inf
 

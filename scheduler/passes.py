@@ -27,7 +27,8 @@ from scheduler.nomination import Nomination, Outcome, nominate
 from scheduler.pending import order_key
 from scheduler.quota import UNLIMITED
 from scheduler.recall import remember_recall
-from scheduler.state import Claim, Scan, State, Word, running_of
+from scheduler.standing import Claim, Scan, Word, running_of
+from scheduler.state import State
 
 
 @dataclass(slots=True)

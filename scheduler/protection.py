@@ -18,7 +18,8 @@ from scheduler.layout import Layout
 from scheduler.model import Flip, Seconds, Workload, WorkloadId
 
 if TYPE_CHECKING:
-    from scheduler.state import Running, State
+    from scheduler.standing import Running
+    from scheduler.state import State
 
 _HOUR = 3600.0
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from scheduler.model import Seconds
 from scheduler.nomination import Nomination, Outcome, nominate
 from scheduler.protection import safe_times
-from scheduler.state import Running, State
+from scheduler.standing import Running
+from scheduler.state import State
 
 
 def find_recall(state: State, nomination: Nomination) -> tuple[Seconds, Nomination] | None:

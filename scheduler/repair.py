@@ -34,7 +34,8 @@ from scheduler.model import (
     TopologyMode,
 )
 from scheduler.placement import place
-from scheduler.state import Running, State
+from scheduler.standing import Running
+from scheduler.state import State
 from scheduler.topology import Lie, Place, Space
 
 

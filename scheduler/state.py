@@ -9,7 +9,6 @@ one and the same object.
 
 from __future__ import annotations
 
-import enum
 from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
@@ -37,88 +36,9 @@ from scheduler.pending import PendingQueue, PodsKey, Shape, shape_of
 from scheduler.protection import Flips, guards
 from scheduler.quota import QuotaTree
 from scheduler.shares import Shares
+from scheduler.standing import Claim, Rank, Running, Waiting, columns_of
 from scheduler.topology import Nodes, Place, Places
 from scheduler.turns import UserLedger, line_of
-
-Rank = tuple[int, float, WorkloadId]
-
-
-class EngineError(Exception):
-    """An event that contradicts what the engine knows. A programming error; nothing changed."""
-
-
-@dataclass(slots=True, eq=False)
-class Running:
-    """A workload that holds capacity. `preemptor` is set once it was told to stop.
-
-    `checkpoint` is when it last saved its progress, None if that is not known.
-    """
-
-    workload: Workload
-    admission: Admission
-    charge: Charge
-    columns: frozenset[int]
-    preemptor: WorkloadId | None = None
-    leaving: bool = False
-    checkpoint: Seconds | None = None
-
-    @property
-    def rank(self) -> Rank:
-        """Order among targets: lower priority first, later start first, id."""
-        return (self.workload.priority, -self.admission.at, self.workload.id)
-
-
-class Word(enum.StrEnum):
-    """What the last evaluation of a waiting workload came to."""
-
-    NONE = "not-evaluated"
-    QUOTA = "quota"
-    EXCEEDS = "exceeds-quota"
-    FLAVOR = "flavor"
-    TOPOLOGY = "topology"
-    PREEMPTING = "preempting"
-    PREEMPTED = "preempted"
-    SKIPPED = "skipped"
-    OTHER = "other"
-
-
-@dataclass(frozen=True, slots=True)
-class Scan:
-    """Where a search for flavors stopped: the start of the next, in which pass and queue.
-
-    It counts in the very next pass, and later as long as nothing was released in the queue.
-    """
-
-    start: Tried
-    queue: int
-    turn: int
-    releases: int
-
-
-@dataclass(slots=True, eq=False)
-class Waiting:
-    """A workload that waits. `shapes` are where it stands, home first, by queue number.
-
-    `word` is what its last evaluation came to, `scan` where its search for flavors goes on.
-    """
-
-    workload: Workload
-    shapes: tuple[tuple[int, Shape], ...]
-    evaluated: bool = False
-    word: Word = Word.NONE
-    scan: Scan | None = None
-
-
-@dataclass(slots=True, eq=False)
-class Claim:
-    """Capacity promised to a preemptor until its targets are gone and it has started."""
-
-    waiting: Waiting
-    charge: Charge
-    assignments: tuple[PodSetAssignment, ...]
-    queue: int
-    targets: set[WorkloadId]
-    borrowing: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -460,6 +380,33 @@ class State:
                 places.append(Place(assignment.nodes, self.nodes.shape(pods)))
         return Charge(number, tuple(sorted(amounts.items())), tuple(places))
 
+    def find(self, workload: WorkloadId) -> Workload | None:
+        """The workload of that id, running or waiting."""
+        found = (
+            self.running.get(workload) or self.waiting.get(workload) or self.claims.get(workload)
+        )
+        if found is None:
+            return None
+        return found.waiting.workload if isinstance(found, Claim) else found.workload
+
+    def revoke(self, claim: Claim) -> None:
+        """A promise is taken back; its workload neither runs nor waits by that."""
+        del self.claims[claim.waiting.workload.id]
+        self.future.discharge(claim.charge)
+        self.join()
+
+    def settle(self) -> None:
+        """Let what was learnt of nodes count; claims that lost their nodes start over."""
+        if not self.nodes.changed:
+            return
+        self.settle_nodes()
+        for claim in list(self.claims.values()):
+            if not self.future.space.stands(claim.charge.places):
+                self.revoke(claim)
+                if claim.waiting.workload.id not in self.running:
+                    self.wait(claim.waiting.workload)
+        self.release_all()
+
     def settle_nodes(self) -> None:
         """Make what was learnt of nodes count."""
         if self.nodes.changed:
@@ -467,16 +414,6 @@ class State:
             self.checked.clear()
             self.empty.clear()
             self.nodes.settle([book.space for book in books.values()])
-
-
-def running_of(workload: Workload, admission: Admission, charge: Charge) -> Running:
-    """The record of somebody who starts."""
-    return Running(workload, admission, charge, columns_of(charge))
-
-
-def columns_of(charge: Charge) -> frozenset[int]:
-    """The columns of the quota tables in which something is held."""
-    return frozenset(column for column, amount in charge.amounts if amount)
 
 
 def _realms(layout: Layout, tree: QuotaTree) -> tuple[int, ...]:

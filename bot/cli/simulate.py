@@ -15,7 +15,7 @@ import yaml
 
 from scheduler.simulation.cases import Answer, CaseError, is_head, play_case, read_case
 from scheduler.simulation.comparison import compare, compare_messages
-from scheduler.state import EngineError
+from scheduler.standing import EngineError
 
 _ENDINGS = (".yaml", ".yml", ".json")
 _EXPECTED = ".expect.json"

@@ -34,7 +34,7 @@ from bot.terms import Terms
 from bot.views import NotReady
 from scheduler.engine import Engine
 from scheduler.layout import Layout
-from scheduler.state import EngineError
+from scheduler.standing import EngineError
 from storage.records import DeskEvent
 from storage.states import IllegalMove, RequestState
 from storage.store import Store

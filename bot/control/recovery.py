@@ -20,7 +20,7 @@ from scheduler import events
 from scheduler.engine import Engine
 from scheduler.layout import Layout
 from scheduler.model import QueueName, TeamName, Usage, WorkloadId
-from scheduler.state import EngineError
+from scheduler.standing import EngineError
 from storage.records import Request, Setting, UsageSample
 from storage.states import FINAL, RequestState
 from storage.store import Store

@@ -19,7 +19,7 @@ from scheduler.invariants import check_invariants
 from scheduler.layout import Aging, Layout, Options, Queue, Team, UsageRules
 from scheduler.model import LimitKind, Priority, Refusal, TeamName, WaitReason, WorkloadId
 from scheduler.protection import Flips
-from scheduler.state import EngineError
+from scheduler.standing import EngineError
 from scheduler.turns import UserLedger
 from tests.scheduler.builders import Cluster, a_cohort, a_layout, a_node, a_queue, a_workload
 from tests.scheduler.manifests.test_writing import read_back

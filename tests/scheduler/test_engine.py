@@ -37,7 +37,7 @@ from scheduler.model import (
     Workload,
     WorkloadId,
 )
-from scheduler.state import EngineError
+from scheduler.standing import EngineError
 from tests.scheduler.builders import Cluster, a_layout, a_node, a_queue, a_workload, names
 
 W = WorkloadId

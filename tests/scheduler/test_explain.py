@@ -16,7 +16,7 @@ from scheduler.model import (
     WaitReason,
     WorkloadId,
 )
-from scheduler.state import EngineError
+from scheduler.standing import EngineError
 from tests.scheduler.builders import (
     Cluster,
     a_cohort,

@@ -8,7 +8,7 @@ from scheduler.events import Leaving, Unprotected
 from scheduler.invariants import check_invariants
 from scheduler.layout import Reclaim
 from scheduler.model import WorkloadId
-from scheduler.state import EngineError
+from scheduler.standing import EngineError
 from tests.scheduler.builders import Cluster, a_layout, a_node, a_queue, a_workload
 
 W = WorkloadId

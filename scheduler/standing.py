@@ -1,0 +1,101 @@
+"""Who the engine has to do with: those who run, those who wait, and those with a claim."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from scheduler.book import Charge
+from scheduler.flavors import Tried
+from scheduler.model import Admission, PodSetAssignment, Seconds, Workload, WorkloadId
+from scheduler.pending import Shape
+
+Rank = tuple[int, float, WorkloadId]
+
+
+class EngineError(Exception):
+    """An event that contradicts what the engine knows. A programming error; nothing changed."""
+
+
+@dataclass(slots=True, eq=False)
+class Running:
+    """A workload that holds capacity. `preemptor` is set once it was told to stop.
+
+    `checkpoint` is when it last saved its progress, None if that is not known.
+    """
+
+    workload: Workload
+    admission: Admission
+    charge: Charge
+    columns: frozenset[int]
+    preemptor: WorkloadId | None = None
+    leaving: bool = False
+    checkpoint: Seconds | None = None
+
+    @property
+    def rank(self) -> Rank:
+        """Order among targets: lower priority first, later start first, id."""
+        return (self.workload.priority, -self.admission.at, self.workload.id)
+
+
+class Word(enum.StrEnum):
+    """What the last evaluation of a waiting workload came to."""
+
+    NONE = "not-evaluated"
+    QUOTA = "quota"
+    EXCEEDS = "exceeds-quota"
+    FLAVOR = "flavor"
+    TOPOLOGY = "topology"
+    PREEMPTING = "preempting"
+    PREEMPTED = "preempted"
+    SKIPPED = "skipped"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Where a search for flavors stopped: the start of the next, in which pass and queue.
+
+    It counts in the very next pass, and later as long as nothing was released in the queue.
+    """
+
+    start: Tried
+    queue: int
+    turn: int
+    releases: int
+
+
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """A workload that waits. `shapes` are where it stands, home first, by queue number.
+
+    `word` is what its last evaluation came to, `scan` where its search for flavors goes on.
+    """
+
+    workload: Workload
+    shapes: tuple[tuple[int, Shape], ...]
+    evaluated: bool = False
+    word: Word = Word.NONE
+    scan: Scan | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Claim:
+    """Capacity promised to a preemptor until its targets are gone and it has started."""
+
+    waiting: Waiting
+    charge: Charge
+    assignments: tuple[PodSetAssignment, ...]
+    queue: int
+    targets: set[WorkloadId]
+    borrowing: bool
+
+
+def running_of(workload: Workload, admission: Admission, charge: Charge) -> Running:
+    """The record of somebody who starts."""
+    return Running(workload, admission, charge, columns_of(charge))
+
+
+def columns_of(charge: Charge) -> frozenset[int]:
+    """The columns of the quota tables in which something is held."""
+    return frozenset(column for column, amount in charge.amounts if amount)
