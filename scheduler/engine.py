@@ -15,6 +15,7 @@ from scheduler.doubts import NodeDoubt, find_doubts
 from scheduler.events import Event
 from scheduler.explain import Survey
 from scheduler.figures import ClusterFigures
+from scheduler.history import Expectation
 from scheduler.intake import Intake
 from scheduler.layout import Layout
 from scheduler.model import (
@@ -237,6 +238,10 @@ class Engine:
     def consumed(self, team: TeamName) -> Mapping[ResourceName, float]:
         """What a team was charged with at its last sample, in base units by resource."""
         return self._state.ledger.consumed(team)
+
+    def expected(self, workload: Workload) -> Expectation:
+        """How long it would run, by what was declared or by what such work took so far."""
+        return self._state.history.expected(workload)
 
     def doubts(self) -> tuple[NodeDoubt, ...]:
         """What is odd about the nodes, by node."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from scheduler.history import Sample
 from scheduler.model import (
     Admission,
     Node,
@@ -164,6 +165,13 @@ class ConsumptionRestored:
     at: Seconds
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTimesRestored:
+    """How long work ran, read back from storage at start: the earliest end first."""
+
+    samples: tuple[Sample, ...]
+
+
 Event = (
     Submitted
     | Restored
@@ -181,4 +189,5 @@ Event = (
     | QueueResumed
     | UsageRestored
     | ConsumptionRestored
+    | RunTimesRestored
 )

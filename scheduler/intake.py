@@ -21,11 +21,13 @@ from scheduler.events import (
     QueuePaused,
     QueueResumed,
     Restored,
+    RunTimesRestored,
     Submitted,
     Unprotected,
     UsageRestored,
     Withdrawn,
 )
+from scheduler.history import Sample
 from scheduler.model import QueueName, Seconds, Workload, WorkloadId
 from scheduler.standing import EngineError, Running, Word, running_of
 from scheduler.state import State
@@ -57,9 +59,8 @@ class Intake:
                 self._look_at(event)
             case QueuePaused() | QueueResumed():
                 self._pause(event.queue, paused=isinstance(event, QueuePaused))
-            case UsageRestored() | ConsumptionRestored():
+            case UsageRestored() | ConsumptionRestored() | RunTimesRestored():
                 self._remember(event)
-                self._state.stale_scores()
             case _:
                 assert_never(event)
 
@@ -136,7 +137,9 @@ class Intake:
         self._state.waiting[workload.id].word = Word.PREEMPTED
 
     def _finish(self, event: Finished) -> None:
-        self._end(event.workload, event.at)
+        ended = self._end(event.workload, event.at)
+        work, ran = ended.workload, event.at - ended.admission.at
+        self._state.history.learn(Sample(team=work.team, gpus=work.gpus, ran=ran))
         self._state.flips.forget(event.workload)
         self._mover.forget(event.workload)
         if (claim := self._state.claims.get(event.workload)) is not None:
@@ -182,8 +185,10 @@ class Intake:
         else:
             self._state.nodes.remove(event.node)
 
-    def _remember(self, event: UsageRestored | ConsumptionRestored) -> None:
-        if isinstance(event, UsageRestored):
+    def _remember(self, event: UsageRestored | ConsumptionRestored | RunTimesRestored) -> None:
+        if isinstance(event, RunTimesRestored):
+            self._state.history.restore(event.samples)
+        elif isinstance(event, UsageRestored):
             self._state.ledger.restore(event.usage)
         else:
             self._state.ledger.restore_consumed(event.team, event.amounts, event.at)

@@ -19,6 +19,7 @@ from scheduler.book import Book, Charge
 from scheduler.excess import Excess
 from scheduler.fairshare import UsageLedger
 from scheduler.flavors import Menu, Tried, menu
+from scheduler.history import RunTimes
 from scheduler.layout import HOSTNAME, Flavor, Layout, Queue
 from scheduler.model import (
     Admission,
@@ -76,6 +77,7 @@ class State:
     guarded: bool = field(init=False)
     spared: bool = field(init=False, default=False)
     users: UserLedger = field(init=False)
+    history: RunTimes = field(init=False, default_factory=RunTimes)
     releases: list[int] = field(init=False)
     turnover: list[int] = field(init=False)
     _excess: dict[tuple[int, float], Excess] = field(init=False, default_factory=dict)
