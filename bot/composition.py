@@ -44,6 +44,7 @@ log = logging.getLogger(__name__)
 SLACK_TIMEOUT = 20  # seconds for each call of the announcer and the handlers
 HEARTBEAT = "heartbeat"  # the setting that holds the last time the bot was known to live
 _DAY = 86400.0
+GAUGE_DAYS = 400.0  # samples of the cluster: reports of a year
 KEEP_DAYS = 30.0  # days that handled events, delivery ids, sent messages and stories are kept
 LOAD_KEEP = 6 * 3600.0  # seconds of the bot's world that ended background load is kept
 PRUNE_AT_ONCE = 500  # requests forgotten in one transaction: people's come in between
@@ -241,6 +242,8 @@ class Bot:
             work.inbox.prune(before)
             work.outbox.prune(before)
             work.transitions.prune(moment(self._clock.now() - KEEP_DAYS * _DAY))
+            work.gauges.prune(moment(self._clock.now() - GAUGE_DAYS * _DAY))
+            work.grants.prune(Source.TRACE, moment(self._clock.now() - KEEP_DAYS * _DAY))
 
     def _prune_load(self) -> None:
         """Forget background load that has ended, or a demo's database would grow for ever."""

@@ -14,6 +14,7 @@ from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
 from scheduler.model import Admission, Workload
+from storage.accounts import Outcome
 from storage.columns import Choice, Instant, JsonText, Names, Packed, Prose
 from storage.records import Audience, EventKind, Json, OutboxState, Role, Source
 from storage.states import RequestState
@@ -191,6 +192,47 @@ class SettingRow(Row, table=True):
     author: str = _text()
     reason: str = _prose()
     until: dt.datetime | None = _instant(optional=True)
+
+
+class GrantRow(Row, table=True):
+    __tablename__ = "grants"
+    __table_args__ = (
+        Index(None, "decision"),
+        Index(None, "request"),
+        Index(None, "ended"),
+        Index(None, "begun"),
+        _KEEP_IDS,
+    )
+
+    id: int | None = _serial()
+    decision: str = _text()
+    request: str = _text()
+    source: Source = _choice(Source)
+    owner: str = _text()
+    team: str = _text()
+    pool: str = _text()
+    queue: str = _text()
+    flavor: str = _text()
+    spend: str = _text()
+    gpus: int = _whole()
+    waited: float = Field(sa_column=Column(Float, nullable=False))
+    begun: dt.datetime = _instant()
+    ended: dt.datetime | None = _instant(optional=True)
+    outcome: Outcome | None = _choice(Outcome, optional=True)
+
+
+class GaugeRow(Row, table=True):
+    __tablename__ = "gauges"
+
+    at: dt.datetime = Field(sa_column=Column(Instant, primary_key=True))
+    gpus: int = _whole()
+    used: int = _whole()
+    stranded: int = _whole()
+    nodes: int = _whole()
+    whole_free_nodes: int = _whole()
+    running: int = _whole()
+    pending: int = _whole()
+    pending_gpus: int = _whole()
 
 
 class CounterRow(Row, table=True):

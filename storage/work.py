@@ -6,6 +6,7 @@ from sqlmodel import Session
 
 from storage.counters import Counters
 from storage.events import Events
+from storage.grants import Gauges, Grants
 from storage.inbox import Inbox
 from storage.outbox import Outbox
 from storage.people import People
@@ -31,6 +32,8 @@ class Work:
         self.outbox = Outbox(session)
         self.inbox = Inbox(session)
         self.usage = UsageSamples(session)
+        self.grants = Grants(session)
+        self.gauges = Gauges(session)
         self.people = People(session)
         self.settings = Settings(session)
 

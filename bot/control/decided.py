@@ -107,6 +107,12 @@ def _admit(ledger: Ledger, terms: Terms, admission: Admission, domain: Domain) -
         lease_ends=None if lease is None else ledger.at + dt.timedelta(seconds=lease),
         starving_since=None,
     )
+    ledger.charge(
+        admitted,
+        pool=terms.pool(admission.queue),
+        flavor=announce.flavor_of(admission),
+        spend=terms.spend(admitted.workload.queue),
+    )
     announce.say_admitted(ledger, terms, admitted, domain)
     ledger.act(start(admitted, admission))
 

@@ -16,6 +16,7 @@ from bot import notices
 from bot.clock import moment
 from bot.clusters.base import Action
 from scheduler.model import Seconds
+from storage.accounts import Gauge, Grant, Outcome
 from storage.errors import UnknownRequest
 from storage.records import Audience, Notice, Request, Source, UsageSample
 from storage.requests import Changes
@@ -24,6 +25,13 @@ from storage.store import Store
 from storage.work import Work
 
 LOOP = "gpubot"  # the actor of what nobody asked for
+_OUTCOMES = {
+    RequestState.FINISHED: Outcome.FINISHED,
+    RequestState.FAILED: Outcome.FAILED,
+    RequestState.RELEASED: Outcome.RELEASED,
+    RequestState.EXPIRED: Outcome.EXPIRED,
+    RequestState.CANCELLED: Outcome.CANCELLED,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +68,13 @@ class Ledger:
         self._notices: dict[str, Notice] = {}
         self._handled: list[int] = []
         self._samples: list[UsageSample] = []
+        self._gauges: list[Gauge] = []
+        self._grants: list[Grant] = []
+        self._ends: dict[str, tuple[dt.datetime, Outcome]] = {}
 
     def __bool__(self) -> bool:
         kept = (self._moves, self._amendments, self._notices, self._handled, self._samples)
-        return any(kept)
+        return any(kept) or bool(self._gauges)
 
     @property
     def handled(self) -> tuple[int, ...]:
@@ -124,6 +135,8 @@ class Ledger:
                 changes=changes,
             )
         )
+        if request.state.holding and not after.holding:
+            self._ends[request.decision] = (self.at, _outcome(request.state, after))
         moved = dataclasses.replace(request, state=after, changed=self.at, **changes)
         return self._keep(moved)
 
@@ -198,6 +211,29 @@ class Ledger:
         """Mark a desk event as carried out."""
         self._handled.append(event_id)
 
+    def charge(self, request: Request, *, pool: str, flavor: str, spend: str) -> None:
+        """Open a grant in the usage ledger for what a request holds from now on."""
+        self._grants.append(
+            Grant(
+                decision=request.decision,
+                request=request.id,
+                source=request.source,
+                owner=request.workload.owner,
+                team=request.workload.team,
+                pool=pool,
+                queue=request.admission.queue if request.admission else request.workload.queue,
+                flavor=flavor,
+                spend=spend,
+                gpus=request.workload.gpus,
+                waited=max(0.0, (self.at - request.created).total_seconds()),
+                begun=self.at,
+            )
+        )
+
+    def gauge(self, gauge: Gauge) -> None:
+        """Keep a sample of the cluster."""
+        self._gauges.append(gauge)
+
     def sample(self, samples: Iterable[UsageSample]) -> None:
         """Keep usage samples."""
         self._samples.extend(samples)
@@ -212,15 +248,34 @@ class Ledger:
             work.requests.amend(request_id, **changes)
         for notice in self._notices.values():
             work.outbox.put(notice, self._said_at)
+        self._account(work)
         if self._samples:
             work.usage.put(*self._samples)
         if self._handled:
             work.events.mark(self._handled, self.at)
 
+    def _account(self, work: Work) -> None:
+        """Open what was granted, then close what was given back: one step may do both."""
+        for grant in self._grants:
+            first = grant.decision == f"{grant.request}/1"
+            since = None if first else work.grants.last_end(grant.request)
+            waited = grant.waited if since is None else (grant.begun - since).total_seconds()
+            work.grants.open(dataclasses.replace(grant, waited=max(0.0, waited)))
+        work.grants.close(self._ends)
+        for gauge in self._gauges:
+            work.gauges.put(gauge)
+
     def _keep(self, request: Request) -> Request:
         self._requests[request.id] = request
         self.redraw(request)
         return request
+
+
+def _outcome(before: RequestState, after: RequestState) -> Outcome:
+    """How a grant ended that went from `before` to `after`."""
+    if after is RequestState.WAITING:
+        return Outcome.PREEMPTED if before is RequestState.PREEMPTING else Outcome.LOST
+    return _OUTCOMES[after]
 
 
 def _write(work: Work, move: Move) -> None:

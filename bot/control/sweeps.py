@@ -18,6 +18,7 @@ from scheduler.doubts import Doubt, NodeDoubt
 from scheduler.engine import Engine
 from scheduler.layout import AfterLease
 from scheduler.model import Explanation, WorkloadId
+from storage.accounts import Gauge
 from storage.records import Request, Source, UsageSample
 from storage.states import RequestState
 from storage.store import Store
@@ -26,7 +27,21 @@ S = RequestState
 
 
 def sample_usage(engine: Engine, ledger: Ledger) -> None:
-    """Take the usage sample that is due, and keep it."""
+    """Take the usage sample that is due, and one of the cluster beside it, and keep them."""
+    figures = engine.figures()
+    ledger.gauge(
+        Gauge(
+            at=ledger.at,
+            gpus=figures.gpus,
+            used=figures.used,
+            stranded=figures.stranded,
+            nodes=figures.nodes,
+            whole_free_nodes=figures.whole_free_nodes,
+            running=figures.running,
+            pending=figures.pending,
+            pending_gpus=sum(one.gpus for one in engine.pending()),
+        )
+    )
     ledger.sample(
         UsageSample(team=usage.team, chip_hours=usage.chip_hours, at=moment(usage.at))
         for usage in engine.sample_usage(ledger.now)
