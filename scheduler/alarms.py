@@ -21,6 +21,12 @@ class Alarms:
         self._heap: list[tuple[Seconds, int, int, WorkloadId]] = []
         self._set: set[tuple[Seconds, int, int, WorkloadId]] = set()
 
+    def copy(self) -> Alarms:
+        """The same alarms, set and taken out independently."""
+        other = Alarms()
+        other._heap, other._set = self._heap.copy(), self._set.copy()
+        return other
+
     def for_realm(self, realm: int, at: Seconds) -> None:
         """At that time something changes for the queues of a realm."""
         self._add((at, REALM, realm, WorkloadId("")))

@@ -6,6 +6,7 @@ A `Book` can be tried on and undone: `rollback` puts it back as it was at its `c
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -44,6 +45,17 @@ class Book:
         self.space = Space(nodes)
         self.version = 0
         self._versions = itertools.count(1)
+
+    def fork(self, nodes: Nodes, versions: Iterator[int]) -> Book:
+        """A book that shares nothing, over a copy of the nodes; its versions are from there."""
+        other: Book = Book.__new__(Book)
+        other.tree, other.usage, other.version = self.tree, self.usage.copy(), self.version
+        other.space, other._versions = self.space.copy(nodes), versions
+        return other
+
+    def new_versions(self) -> Iterator[int]:
+        """Versions for books that are forked, none of which this book or its copies ever had."""
+        return itertools.count(next(self._versions))
 
     def copy(self) -> Book:
         """An independent book with the same charges."""

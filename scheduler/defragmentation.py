@@ -87,6 +87,13 @@ class Defragmenter:
         self._vain: dict[WorkloadId, tuple[int, int]] = {}
         self._times: deque[Seconds] = deque()
 
+    def copy(self) -> Defragmenter:
+        """The same memory, independent."""
+        other = Defragmenter()
+        other.moved, other._vain = self.moved.copy(), self._vain.copy()
+        other._times = self._times.copy()
+        return other
+
     def forget(self, workload: WorkloadId) -> None:
         """A workload is gone for good."""
         self.moved.discard(workload)

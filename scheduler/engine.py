@@ -15,6 +15,7 @@ from scheduler.doubts import NodeDoubt, find_doubts
 from scheduler.events import Event
 from scheduler.explain import Survey
 from scheduler.figures import ClusterFigures
+from scheduler.fork import fork_state
 from scheduler.history import Expectation
 from scheduler.intake import Intake
 from scheduler.layout import Layout
@@ -48,9 +49,18 @@ class Engine:
     """See the module. Built from a compiled policy; it starts with no nodes and no work."""
 
     def __init__(self, layout: Layout) -> None:
-        self._state = State(layout)
-        self._mover = Defragmenter()
-        self._intake = Intake(self._state, self._mover)
+        self._set_up(State(layout), Defragmenter())
+
+    def _set_up(self, state: State, mover: Defragmenter) -> None:
+        self._state = state
+        self._mover = mover
+        self._intake = Intake(state, mover)
+
+    def fork(self) -> Engine:
+        """An independent engine that stands as this one does; see `scheduler.fork`."""
+        other: Engine = Engine.__new__(Engine)
+        other._set_up(fork_state(self._state), self._mover.copy())
+        return other
 
     @property
     def layout(self) -> Layout:

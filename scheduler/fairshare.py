@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import copy
 
 from scheduler.layout import Layout, UsageRules
 from scheduler.model import ResourceName, Seconds, TeamName, Usage
@@ -45,6 +46,14 @@ class UsageLedger:
         self._sampled: dict[TeamName, Seconds] = {}
         self._held: dict[TeamName, list[float]] = {}
         self._due: Seconds = -math.inf
+
+    def copy(self) -> UsageLedger:
+        """An independent ledger with the same use."""
+        other: UsageLedger = copy(self)
+        other._average = {team: average.copy() for team, average in self._average.items()}
+        other._held = {team: held.copy() for team, held in self._held.items()}
+        other._scores, other._sampled = self._scores.copy(), self._sampled.copy()
+        return other
 
     def score(self, team: TeamName) -> float:
         """What orders teams: the weighted average at the last sample, over the team's weight."""

@@ -41,6 +41,16 @@ class Outlook:
         self._most: dict[tuple[int, tuple[float, float], int], int] = {}
         self._rooms: dict[tuple[int, bool, int, int], int] = {}
 
+    def copy(self, state: State) -> Outlook:
+        """The same totals for a copy of the state."""
+        other = Outlook(state)
+        other._totals = {
+            level: {number: held.copy() for number, held in queues.items()}
+            for level, queues in self._totals.items()
+        }
+        other._held, other._held_at = self._held.copy(state.nodes), self._held_at
+        return other
+
     # -- running totals --------------------------------------------------------------
 
     def add(self, running: Running) -> None:

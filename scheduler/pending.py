@@ -19,11 +19,16 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from scheduler.flavors import Menu
 from scheduler.layout import Order, Queue, Strategy
 from scheduler.model import FlavorName, TeamName, Workload, WorkloadId
+
+if TYPE_CHECKING:
+    from scheduler.turns import UserLedger
 
 Key = tuple[int, float, WorkloadId]
 Score = Callable[[TeamName], float]
@@ -96,6 +101,12 @@ class Shape:
         self.parked = False
         self.count = 0
 
+    def copy(self, home: Shape | None) -> Shape:
+        """The same shape in a copy of its queue, with the copy of its home."""
+        other = copy(self)
+        other.home = home
+        return other
+
     @property
     def active(self) -> bool:
         """Whether the next of this shape should be tried here."""
@@ -111,6 +122,12 @@ class Line:
         self.team = team
         self.shape = shape
         self.keys: list[Key] = []
+
+    def copy(self, shape: Shape) -> Line:
+        """The same line for the copy of its shape."""
+        other = Line(self.team, shape)
+        other.keys = self.keys.copy()
+        return other
 
 
 class PendingQueue:
@@ -136,6 +153,26 @@ class PendingQueue:
         if shape is None:
             shape = self.shapes[key, home] = Shape(key, home, menu, workload)
         return shape
+
+    def fork(self, twin: Callable[[Shape], Shape], users: UserLedger) -> PendingQueue:
+        """An independent queue; `twin` gives the copy of a shape, `users` is for turns."""
+        del users
+        other = copy(self)
+        other.split(twin)
+        return other
+
+    def split(self, twin: Callable[[Shape], Shape]) -> None:
+        """A shallow copy stops sharing what can change."""
+        self.shapes = {
+            (key, None if home is None else twin(home)): twin(shape)
+            for (key, home), shape in self.shapes.items()
+        }
+        if self._first is not None:
+            self._first = (self._first[0], twin(self._first[1]))
+        self._lines = {
+            team: {(mine := twin(shape)): line.copy(mine) for shape, line in lines.items()}
+            for team, lines in self._lines.items()
+        }
 
     def account(self, workload: Workload) -> TeamName:
         """Who stands in line: the team, where the queue goes by usage."""

@@ -32,6 +32,13 @@ class Flips:
         self._times: dict[WorkloadId, dict[WorkloadId, int]] = {}
         self.lifted = False
 
+    def copy(self) -> Flips:
+        """The same counts, counted on independently."""
+        other = Flips(self._at_most)
+        other._times = {one: times.copy() for one, times in self._times.items()}
+        other.lifted = self.lifted
+        return other
+
     def count(self, one: WorkloadId, other: WorkloadId, now: Seconds) -> Flip | None:
         """One has stopped the other: what to tell people if that was once too often."""
         if self._at_most is None:

@@ -9,6 +9,7 @@ and one column per node, so that a domain of any coarser level is a set of colum
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -87,6 +88,15 @@ class Nodes:
         self._shapes: dict[int, tuple[PodSet, Shape]] = {}
         self._domains: dict[tuple[FlavorName, bool], Domains] = {}
         self._reach: dict[tuple[object, ...], Reach] = {}
+
+    def copy(self) -> Nodes:
+        """The same machines, learnt of independently; arrays are never changed in place."""
+        other: Nodes = copy(self)
+        other.known, other.rows = self.known.copy(), self.rows.copy()
+        other._missing = self._missing.copy()
+        other._asked, other._shapes = self._asked.copy(), self._shapes.copy()
+        other._domains, other._reach = self._domains.copy(), self._reach.copy()
+        return other
 
     def observe(self, node: Node) -> None:
         """Learn of a node or of its change; `settle` makes it count."""
@@ -279,10 +289,10 @@ class Space:
         space.lay_out(nodes.capacity + nodes.outside)
         return space
 
-    def copy(self) -> Space:
-        """An independent space with the same placements."""
+    def copy(self, nodes: Nodes | None = None) -> Space:
+        """An independent space with the same placements, over a copy of the nodes if given."""
         other = Space.__new__(Space)
-        other.nodes = self.nodes
+        other.nodes = nodes or self.nodes
         other.lay_out(self.free.copy())
         return other
 

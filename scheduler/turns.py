@@ -17,7 +17,8 @@ behind it that could use the same flavors. Nothing runs ahead of it, however sho
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import copy
 from heapq import heapify, heappop, heappush
 
 from scheduler.layout import Layout, Queue
@@ -41,6 +42,12 @@ class UserLedger:
         self._held: dict[TeamName, int] = {}
         self._average: dict[TeamName, tuple[float, Seconds]] = {}
         self.now: Seconds = -math.inf
+
+    def copy(self) -> UserLedger:
+        """An independent ledger with the same use."""
+        other: UserLedger = copy(self)
+        other._held, other._average = self._held.copy(), self._average.copy()
+        return other
 
     def hold(self, workload: Workload, sign: int, at: Seconds) -> None:
         """A workload's GPUs are counted for its user from `at` on, or with sign -1 no more."""
@@ -70,6 +77,13 @@ class TurnsQueue(PendingQueue):
         self._users = users
         self._fair = queue.fair_users
         self._holds = queue.aging is not None and queue.aging.hold
+
+    def fork(self, twin: Callable[[Shape], Shape], users: UserLedger) -> TurnsQueue:
+        """An independent queue, over a copy of the ledger; see `PendingQueue.copy`."""
+        other: TurnsQueue = copy(self)
+        other._users = users
+        other.split(twin)
+        return other
 
     def account(self, workload: Workload) -> TeamName:
         """Who stands in line: each user for himself, where they take turns."""

@@ -1,0 +1,103 @@
+"""An independent copy of the state: what is done to it changes nothing in the original.
+
+Values (workloads, admissions, charges, nodes, the policy) are shared, and so are arrays that
+are only ever replaced. Records that change in place are copied, and what was merely worked
+out and kept is left out where it is cheap to work out again. A copy decides as its
+original would.
+"""
+
+from __future__ import annotations
+
+from scheduler.pending import Shape
+from scheduler.standing import Claim, Running, Waiting
+from scheduler.state import State
+
+SHARED = (
+    "by_usage", "flavors", "guarded", "layout", "realm", "realm_queues", "rounds", "shares", "tree",
+)  # fmt: skip
+"""Never changed after the state was made."""
+
+PLAIN = ("now", "spared", "turn")
+"""Numbers and the like."""
+
+FLAT = (
+    "_menus", "checked", "count", "dirty", "empty", "gpus", "releases", "turnover",
+)  # fmt: skip
+"""Collections of values."""
+
+OWN = (
+    "_excess", "_guests", "alarms", "broken", "claims", "flips", "future", "history", "leaving",
+    "ledger", "nodes", "outlook", "present", "queues", "ranks", "running", "users", "waiting",
+)  # fmt: skip
+"""Each copied in its own way, below."""
+
+
+def fork_state(state: State) -> State:
+    """See the module. Costs time in proportion to those who run and wait."""
+    other = State.__new__(State)
+    for name in (*SHARED, *PLAIN):
+        setattr(other, name, getattr(state, name))
+    for name in FLAT:
+        setattr(other, name, getattr(state, name).copy())
+    other.nodes = state.nodes.copy()
+    versions = state.present.new_versions()
+    other.present = other.future = state.present.fork(other.nodes, versions)
+    if state.future is not state.present:
+        other.future = state.future.fork(other.nodes, versions)
+    other.ledger, other.users = state.ledger.copy(), state.users.copy()
+    other.history, other.flips = state.history.copy(), state.flips.copy()
+    other.alarms = state.alarms.copy()
+    other.broken = {one: nodes.copy() for one, nodes in state.broken.items()}
+    other.ranks = [ranks.copy() for ranks in state.ranks]
+    other._guests = [guests.copy() for guests in state._guests]  # noqa: SLF001 - its copy
+    other._excess = {}  # noqa: SLF001 - worked out again when asked for
+    other.running = {one: _running(running) for one, running in state.running.items()}
+    other.leaving = {one: other.running[one] for one in state.leaving}
+    _fork_waiting(state, other)
+    other.outlook = state.outlook.copy(other)
+    return other
+
+
+def _running(running: Running) -> Running:
+    return Running(
+        running.workload,
+        running.admission,
+        running.charge,
+        running.columns,
+        running.preemptor,
+        running.leaving,
+        running.checkpoint,
+    )
+
+
+def _fork_waiting(state: State, other: State) -> None:
+    """Those who wait, with the lines and the shapes in which they stand."""
+    twins: dict[Shape, Shape] = {}
+
+    def twin(shape: Shape) -> Shape:
+        found = twins.get(shape)
+        if found is None:
+            home = None if shape.home is None else twin(shape.home)
+            found = twins[shape] = shape.copy(home)
+        return found
+
+    other.queues = [queue.fork(twin, other.users) for queue in state.queues]
+
+    def copied(one: Waiting) -> Waiting:
+        shapes = one.shapes
+        mine = (
+            ((shapes[0][0], twin(shapes[0][1])),)
+            if len(shapes) == 1
+            else tuple((number, twin(shape)) for number, shape in shapes)
+        )
+        return Waiting(one.workload, mine, one.evaluated, one.word, one.scan)
+
+    other.waiting = {one: copied(waiting) for one, waiting in state.waiting.items()}
+    other.claims = {
+        one: _claim(claim, copied(claim.waiting)) for one, claim in state.claims.items()
+    }
+
+
+def _claim(claim: Claim, waiting: Waiting) -> Claim:
+    targets = claim.targets.copy()
+    return Claim(waiting, claim.charge, claim.assignments, claim.queue, targets, claim.borrowing)
