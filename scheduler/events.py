@@ -88,6 +88,17 @@ class Unprotected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Amended:
+    """A workload that waits or runs is another from now on; see `scheduler.amendment`.
+
+    `workload` has the id of the one it takes the place of.
+    """
+
+    workload: Workload
+    at: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpointed:
     """A running workload has saved its progress: stopping it loses only what comes after."""
 
@@ -180,6 +191,7 @@ Event = (
     | Evicted
     | Leaving
     | Unprotected
+    | Amended
     | Checkpointed
     | Counted
     | NodeObserved

@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import assert_never
 
 from scheduler import aging
+from scheduler.amendment import amend_running, amend_waiting
 from scheduler.defragmentation import Defragmenter
 from scheduler.events import (
+    Amended,
     Checkpointed,
     ConsumptionRestored,
     Counted,
@@ -53,6 +55,8 @@ class Intake:
                 self._finish(event)
             case Evicted():
                 self._evict(event)
+            case Amended():
+                self._amend(event)
             case Leaving() | Unprotected() | Checkpointed() | Counted():
                 self._change(event)
             case NodeObserved() | NodeRemoved() | NodeLost():
@@ -176,6 +180,14 @@ class Intake:
         elif not running.leaving:
             self._state.tell_to_stop(running, None)
         self._state.release(self._state.realm[running.charge.queue])
+
+    def _amend(self, event: Amended) -> None:
+        """Something else is wanted by somebody who waits, or holds capacity."""
+        running = self._state.running.get(event.workload.id)
+        if running is None:
+            amend_waiting(self._state, event.workload)
+        else:
+            amend_running(self._state, running, event.workload, event.at)
 
     def _look_at(self, event: NodeObserved | NodeRemoved | NodeLost) -> None:
         if isinstance(event, NodeObserved):

@@ -206,6 +206,18 @@ class State:
             self.outlook.forget()
             self._excess.clear()
 
+    def amend(self, running: Running, workload: Workload, at: Seconds) -> None:
+        """Somebody who stays has another name, owner, team, class or lease."""
+        self.users.hold(running.workload, -1, at)
+        if not running.leaving:
+            self._unrank(running)
+        running.workload = workload
+        if not running.leaving:
+            self._rank(running)
+            self.outlook.forget()
+            self._excess.clear()
+        self.users.hold(workload, 1, at)
+
     def recall(self) -> list[Running]:
         """For a trial, count those who were told to stop as still there, and as targets."""
         recalled = sorted(self.leaving.values(), key=lambda running: running.rank)
