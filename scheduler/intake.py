@@ -55,9 +55,7 @@ class Intake:
                 self._finish(event)
             case Evicted():
                 self._evict(event)
-            case Amended():
-                self._amend(event)
-            case Leaving() | Unprotected() | Checkpointed() | Counted():
+            case Leaving() | Unprotected() | Checkpointed() | Counted() | Amended():
                 self._change(event)
             case NodeObserved() | NodeRemoved() | NodeLost():
                 self._look_at(event)
@@ -149,9 +147,11 @@ class Intake:
         if (claim := self._state.claims.get(event.workload)) is not None:
             self._state.revoke(claim)
 
-    def _change(self, event: Leaving | Unprotected | Checkpointed | Counted) -> None:
-        """Something about somebody who goes on running."""
-        if isinstance(event, Checkpointed):
+    def _change(self, event: Leaving | Unprotected | Checkpointed | Counted | Amended) -> None:
+        """Something about somebody who goes on running, or waiting."""
+        if isinstance(event, Amended):
+            self._amend(event)
+        elif isinstance(event, Checkpointed):
             self._running(event.workload).checkpoint = event.at
         elif isinstance(event, Counted):
             self._count(event)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from sqlmodel import Session, col, delete, select, update
 
-from storage.records import DeskEvent, EventKind
+from storage.records import DeskEvent, EventKind, Json
 from storage.tables import EventRow
 
 
@@ -17,9 +17,16 @@ class Events:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def add(self, kind: EventKind, request: str, actor: str, at: dt.datetime) -> DeskEvent:
+    def add(
+        self,
+        kind: EventKind,
+        request: str,
+        actor: str,
+        at: dt.datetime,
+        args: Json | None = None,
+    ) -> DeskEvent:
         """Store an event behind all earlier ones."""
-        row = EventRow(kind=kind, request=request, actor=actor, at=at)
+        row = EventRow(kind=kind, request=request, actor=actor, at=at, args=args)
         self._session.add(row)
         self._session.flush()
         return _record(row)
@@ -55,4 +62,11 @@ def _record(row: EventRow) -> DeskEvent:
     if row.id is None:
         msg = "the database gave the event no id"
         raise RuntimeError(msg)
-    return DeskEvent(id=row.id, kind=row.kind, request=row.request, actor=row.actor, at=row.at)
+    return DeskEvent(
+        id=row.id,
+        kind=row.kind,
+        request=row.request,
+        actor=row.actor,
+        at=row.at,
+        args=row.args or {},
+    )

@@ -74,17 +74,24 @@ class EventKind(enum.StrEnum):
     SUBMIT = "submit"
     CANCEL = "cancel"
     RELEASE = "release"
+    EXTEND = "extend"
+    EDIT = "edit"
+    GIVE = "give"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeskEvent:
-    """A stored wish of a person, handled once, in order of `id`, by the control loop."""
+    """A stored wish of a person, handled once, in order of `id`, by the control loop.
+
+    `args` say what exactly is wished, where the kind alone does not.
+    """
 
     id: int
     kind: EventKind
     request: str
     actor: str
     at: dt.datetime
+    args: Json = field(default_factory=dict)
 
 
 class Audience(enum.StrEnum):
@@ -188,3 +195,33 @@ class Setting:
     author: str
     reason: str = ""
     until: dt.datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """When a request was expected to start, as told at `at`, and when it did.
+
+    `low`, `likely` and `high` are None where no time could be told; `basis` is a code.
+    `started` is None until its first start.
+    """
+
+    request: str
+    pool: str
+    at: dt.datetime
+    low: dt.datetime | None
+    likely: dt.datetime | None
+    high: dt.datetime | None
+    basis: str
+    started: dt.datetime | None = None
+
+    @property
+    def error(self) -> float | None:
+        """Seconds that it started later than was likely (negative: earlier), once both are known."""
+        if self.likely is None or self.started is None:
+            return None
+        return (self.started - self.likely).total_seconds()
+
+    @property
+    def waited(self) -> float | None:
+        """Seconds from the estimate to the start."""
+        return None if self.started is None else (self.started - self.at).total_seconds()

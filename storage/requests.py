@@ -15,7 +15,7 @@ from storage.counters import Counter, Counters
 from storage.errors import UnknownRequest
 from storage.records import Json, OutboxState, Request, Source, Transition
 from storage.states import FINAL, RequestState, check_move
-from storage.tables import EventRow, OutboxRow, RequestRow, TransitionRow
+from storage.tables import EstimateRow, EventRow, OutboxRow, RequestRow, TransitionRow
 from storage.transitions import Transitions
 
 FIRST_NUMBER = 1001
@@ -144,6 +144,16 @@ class Requests:
         self._seen.update((row.id, row) for row in rows)
         return tuple(_record(row) for row in rows)
 
+    def ended(self, limit: int) -> tuple[Request, ...]:
+        """Return the requests that held GPUs and ended last, at most `limit`, oldest first."""
+        wanted = (
+            select(RequestRow)
+            .where(col(RequestRow.state).in_(FINAL), col(RequestRow.attempt) > 0)
+            .order_by(col(RequestRow.number).desc())
+            .limit(limit)
+        )
+        return tuple(_record(row) for row in reversed(self._session.exec(wanted).all()))
+
     def last_change(self) -> dt.datetime | None:
         """Return the moment of the latest move of any request; None if there is none."""
         return self._session.exec(select(func.max(RequestRow.changed))).one()
@@ -255,6 +265,7 @@ class Requests:
             self._session.exec(delete(TransitionRow).where(col(TransitionRow.request).in_(part)))
             self._session.exec(delete(EventRow).where(col(EventRow.request).in_(part)))
             self._session.exec(delete(OutboxRow).where(col(OutboxRow.request).in_(part)))
+            self._session.exec(delete(EstimateRow).where(col(EstimateRow.request).in_(part)))
             self._session.exec(delete(RequestRow).where(col(RequestRow.id).in_(part)))
             for request_id in part:
                 self._seen.pop(request_id, None)

@@ -126,6 +126,7 @@ class EventRow(Row, table=True):
     request: str = _of_request()
     actor: str = _text()
     at: dt.datetime = _instant()
+    args: Json | None = _json(optional=True)
     handled: dt.datetime | None = _instant(optional=True)
 
 
@@ -233,6 +234,20 @@ class GaugeRow(Row, table=True):
     running: int = _whole()
     pending: int = _whole()
     pending_gpus: int = _whole()
+
+
+class EstimateRow(Row, table=True):
+    __tablename__ = "estimates"
+    __table_args__ = (Index(None, "started"),)
+
+    request: str = Field(sa_column=Column(Text, ForeignKey("requests.id"), primary_key=True))
+    pool: str = _text()
+    at: dt.datetime = _instant()
+    low: dt.datetime | None = _instant(optional=True)
+    likely: dt.datetime | None = _instant(optional=True)
+    high: dt.datetime | None = _instant(optional=True)
+    basis: str = _text()
+    started: dt.datetime | None = _instant(optional=True)
 
 
 class CounterRow(Row, table=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlmodel import Session
 
 from storage.counters import Counters
+from storage.estimates import Estimates
 from storage.events import Events
 from storage.grants import Gauges, Grants
 from storage.inbox import Inbox
@@ -36,6 +37,7 @@ class Work:
         self.gauges = Gauges(session)
         self.people = People(session)
         self.settings = Settings(session)
+        self.estimates = Estimates(session)
 
     def flush(self) -> None:
         """Send all that was collected to the database; the transaction stays open."""

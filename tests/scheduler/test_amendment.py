@@ -29,7 +29,7 @@ def full() -> Cluster:
 
 def sized(workload: Workload, gpus: int) -> dict[str, object]:
     (pods,) = workload.pod_sets
-    return {"pod_sets": (replace(pods, requests={name: gpus for name in pods.requests}),)}
+    return {"pod_sets": (replace(pods, requests=dict.fromkeys(pods.requests, gpus)),)}
 
 
 def test_what_waits_keeps_its_place_or_goes_to_the_back_by_its_time() -> None:
@@ -77,7 +77,7 @@ def test_a_promise_is_kept_through_a_change_of_name_and_lease() -> None:
     amend(cluster, hero, name="renamed", duration=7200.0)
     cluster.evict_leaving()
     assert [a.workload for a in cluster.cycle().admissions] == ["B"]
-    running = dict((w.id, w) for w, _ in cluster.engine.running())
+    running = {w.id: w for w, _ in cluster.engine.running()}
     assert running[hero.id].name == "renamed"
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from hypothesis import strategies as st
 
 from scheduler.engine import Engine
 from scheduler.events import (
+    Amended,
     Event,
     Evicted,
     Finished,
@@ -134,7 +135,10 @@ class World:
     def something(self, draw: Draw) -> None:
         """One thing that can happen now."""
         kinds = (
-            ["submit"] * 6 + ["finish"] * 2 + ["gone"] * 3 + ["withdraw", "node", "lose", "pause"]
+            ["submit"] * 6
+            + ["finish"] * 2
+            + ["gone"] * 3
+            + ["withdraw", "amend", "node", "lose", "pause"]
         )
         match draw(st.sampled_from(kinds)):
             case "submit":
@@ -147,6 +151,8 @@ class World:
                     self.tell(Evicted(workload=one, at=self.now))
             case "withdraw":
                 self._one(draw, [w.id for w in self.engine.pending()], self._withdraw)
+            case "amend":
+                self._amend(draw)
             case "node":
                 ready = draw(st.booleans())
                 self.tell(NodeObserved(node=a_node(draw(st.sampled_from(NODES)), ready=ready)))
@@ -162,6 +168,19 @@ class World:
 
     def _withdraw(self, one: WorkloadId) -> None:
         self.tell(Withdrawn(workload=one, at=self.now))
+
+    def _amend(self, draw: Draw) -> None:
+        """Somebody who waits asks for something else; somebody who runs has another class."""
+        waiting, running = self.engine.pending(), [w for w, _ in self.engine.running()]
+        known = [*waiting, *running]
+        if not known:
+            return
+        before = draw(st.sampled_from(known))
+        after = replace(before, priority=draw(st.sampled_from(PRIORITIES)), raised=0)
+        if before in waiting:
+            other = draw(workloads(self.number))
+            after = replace(after, pod_sets=other.pod_sets, queue=other.queue, overflow=())
+        self.tell(Amended(workload=after, at=self.now))
 
     def _lose(self, node: NodeName) -> None:
         """A node is gone, and with it the gangs that had pods on it."""

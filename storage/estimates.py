@@ -1,0 +1,58 @@
+"""Estimates: when requests were expected to start, kept to be compared with what happened."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from collections.abc import Collection
+
+from sqlmodel import Session, col, select, update
+
+from storage.records import Estimate
+from storage.tables import EstimateRow
+
+_FIELDS = tuple(field.name for field in dataclasses.fields(Estimate))
+
+
+class Estimates:
+    """The estimates, inside one transaction: one a request, the last that was told it."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def put(self, estimate: Estimate) -> None:
+        """Keep an estimate in place of the one that the request had."""
+        self._session.merge(EstimateRow(**{name: getattr(estimate, name) for name in _FIELDS}))
+
+    def get(self, request_id: str) -> Estimate | None:
+        """Return the estimate of a request, or None."""
+        row = self._session.get(EstimateRow, request_id)
+        return None if row is None else _record(row)
+
+    def known(self, requests: Collection[str]) -> frozenset[str]:
+        """Return which of the requests have an estimate."""
+        wanted = select(EstimateRow.request).where(col(EstimateRow.request).in_(requests))
+        return frozenset(self._session.exec(wanted))
+
+    def settle(self, request_id: str, started: dt.datetime) -> None:
+        """Write down that a request has started for the first time."""
+        self._session.flush()
+        self._session.exec(
+            update(EstimateRow)
+            .where(col(EstimateRow.request) == request_id, col(EstimateRow.started).is_(None))
+            .values(started=started)
+        )
+
+    def settled(self, since: dt.datetime, until: dt.datetime) -> tuple[Estimate, ...]:
+        """Return the estimates of requests that started in a period, by start and id."""
+        started = col(EstimateRow.started)
+        wanted = (
+            select(EstimateRow)
+            .where(started >= since, started < until)
+            .order_by(started, col(EstimateRow.request))
+        )
+        return tuple(_record(row) for row in self._session.exec(wanted))
+
+
+def _record(row: EstimateRow) -> Estimate:
+    return Estimate(**{name: getattr(row, name) for name in _FIELDS})
