@@ -216,7 +216,7 @@ class Estimate:
 
     @property
     def error(self) -> float | None:
-        """Seconds that it started later than was likely (negative: earlier), once both are known."""
+        """Seconds that it started later than was likely (negative: earlier), once known."""
         if self.likely is None or self.started is None:
             return None
         return (self.started - self.likely).total_seconds()
