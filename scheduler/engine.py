@@ -38,6 +38,7 @@ from scheduler.model import (
     Workload,
     WorkloadId,
 )
+from scheduler.shares import Share
 from scheduler.standing import EngineError
 from scheduler.state import State
 
@@ -252,6 +253,15 @@ class Engine:
     def expected(self, workload: Workload) -> Expectation:
         """How long it would run, by what was declared or by what such work took so far."""
         return self._state.history.expected(workload)
+
+    def shares(self) -> tuple[tuple[QueueName, Share], ...]:
+        """How much each queue borrows, as its weighted dominant share, in the policy's order."""
+        state = self._state
+        usage = state.present.usage
+        return tuple(
+            (queue.name, state.shares.of(usage, number))
+            for number, queue in enumerate(state.layout.queues)
+        )
 
     def doubts(self) -> tuple[NodeDoubt, ...]:
         """What is odd about the nodes, by node."""

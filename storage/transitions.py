@@ -53,6 +53,16 @@ class Transitions:
         )
         return tuple(_record(row) for row in rows)
 
+    def count(self, reason: str, since: dt.datetime, until: dt.datetime) -> int:
+        """Return how many lines of a reason were written in a period."""
+        self.flush()
+        return self._session.exec(
+            select(func.count())
+            .select_from(TransitionRow)
+            .where(col(TransitionRow.reason) == reason)
+            .where(col(TransitionRow.at) >= since, col(TransitionRow.at) < until)
+        ).one()
+
     def prune(self, before: dt.datetime) -> int:
         """Thin out the stories of requests that ended before a moment; return lines removed.
 

@@ -37,7 +37,7 @@ COLOURS = (
     "#c9b18a", "#7fb7be", "#f2b5c4", "#a8c5a0",
 )  # fmt: skip
 FREE, OUTSIDE, FAILED, CORDONED, INK = "#ffffff", "#9a9a9a", "#6b6b6b", "#e2e2e2", "#222222"
-_DRAWING = threading.Lock()  # the font cache is not made for two threads at once
+DRAWING = threading.Lock()  # the font cache is not made for two threads at once
 
 
 def draw(view: MapView, words: Words) -> bytes:
@@ -46,7 +46,7 @@ def draw(view: MapView, words: Words) -> bytes:
     size = _Size.of(view)
     plan = _arrange(sections, size)
     legend = _legend(view, words)
-    with _DRAWING:
+    with DRAWING:
         sheet = _Sheet(plan.width, plan.height + _legend_height(legend, plan.width), size)
         sheet.title(words.map_title(view))
         for section, (x, y) in zip(sections, plan.spots, strict=True):

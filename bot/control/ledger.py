@@ -25,6 +25,7 @@ from storage.store import Store
 from storage.work import Work
 
 LOOP = "gpubot"  # the actor of what nobody asked for
+STARVING = "starving"  # the reason of the line that says when a request began to starve
 _OUTCOMES = {
     RequestState.FINISHED: Outcome.FINISHED,
     RequestState.FAILED: Outcome.FAILED,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from bot.clock import moment
 from bot.control import announce, orders
-from bot.control.ledger import LOOP, Ledger
+from bot.control.ledger import LOOP, STARVING, Ledger
 from bot.terms import Terms, remind_ahead
 from scheduler import events
 from scheduler.doubts import Doubt, NodeDoubt
@@ -107,7 +107,12 @@ class StarvationCheck:
                 self._known.add(starvation.workload)
             elif request.starving_since is None and request.state is S.WAITING:
                 begins = moment(ledger.now - starvation.waited + starvation.target_wait)
-                starving = ledger.amend(request.id, starving_since=begins)
+                starving = ledger.note(
+                    request.id,
+                    reason=STARVING,
+                    details={"waited": starvation.waited},
+                    starving_since=begins,
+                )
                 announce.say_starving(ledger, self.terms, starving, starvation)
 
 

@@ -3,7 +3,7 @@
 The desk stores what is wanted and reads what is so; it never changes the engine and
 never speaks to a cluster. `key` makes an order idempotent: the same delivery again gets
 the first answer again. No network call happens here and no transaction stays open while
-the desk waits for the loop. Each counter (making requests, ordering, looking) is a class
+the desk waits for the loop. Each counter (making requests, ordering, looking, reporting) is a class
 in its own module over what `Office` shares.
 """
 
@@ -12,10 +12,11 @@ from __future__ import annotations
 from bot.desk.office import PATIENCE, Office
 from bot.desk.ordering import Ordering
 from bot.desk.reading import Reading
+from bot.desk.reporting import Reporting
 from bot.desk.submission import Submission
 
 __all__ = ["PATIENCE", "Desk", "Office"]
 
 
-class Desk(Submission, Ordering, Reading):
+class Desk(Submission, Ordering, Reading, Reporting):
     """Everything a person can ask for. Safe to call from any thread."""

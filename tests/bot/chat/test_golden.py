@@ -18,13 +18,14 @@ from bot import notices, views
 from bot.asks import Ask
 from bot.chat import grammar
 from bot.chat.actions import FormPlace
-from bot.chat.cards import alerts, lists, requests
+from bot.chat.cards import alerts, lists, reports, requests
 from bot.chat.cards.form import form
 from bot.chat.cards.home import home
 from bot.chat.message import Lines, Message, build
 from scheduler.model import LimitKind, PreemptionRule, Verdict, WaitReason
 from storage.records import Audience
 from tests.bot.chat import saying
+from tests.bot.chat.accounting import FAIR, REPORT
 from tests.bot.chat.saying import VOICE
 
 FOLDER = Path(__file__).parents[2] / "golden" / "en"
@@ -170,6 +171,16 @@ def _messages() -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
     yield "card-on-demand", _one(requests.card, on_demand)
     yield "refused", lambda: [requests.refused(VOICE, _REFUSALS[c]) for c in views.RefusalCode]
     yield "mistakes", lambda: [lists.mistake(VOICE, _wrong(text)) for text in _MISTAKES]
+    yield "fair", lambda: [reports.fair(VOICE, FAIR)]
+    yield (
+        "report",
+        lambda: [
+            reports.report(VOICE, REPORT),
+            reports.report(VOICE, dataclasses.replace(REPORT, team="nlp", teams=REPORT.teams[:1])),
+            reports.report(VOICE, REPORT, digest=True),
+            reports.report(VOICE, dataclasses.replace(REPORT, gpu_hours=0.0, points=())),
+        ],
+    )
     yield "status", lambda: [lists.status(VOICE, each) for each in _statuses()]
     yield "queue", lambda: [lists.queue(VOICE, each) for each in _queues()]
     yield "why", lambda: [requests.why(VOICE, each) for each in _whys()]

@@ -1,12 +1,13 @@
-"""English, in six parts by what is being said."""
+"""English, in parts by what is being said."""
 
 from bot.chat.words.english.alerts import Alerts
 from bot.chat.words.english.answers import Answers
 from bot.chat.words.english.forms import Forms
 from bot.chat.words.english.maps import Maps
+from bot.chat.words.english.reports import Reports
 
 
-class English(Alerts, Answers, Forms, Maps):
+class English(Alerts, Answers, Forms, Maps, Reports):
     """The bot's English."""
 
     language = "en"
