@@ -28,7 +28,7 @@ def take_down(
     """Have everything one cycle decided stored, said and done; `failed` are nodes that did.
 
     What lost nodes is mended or stopped first: the order of the cluster's actions is that of
-    the decisions.
+    the decisions. Who starts and is stopped in one cycle starts before he is stopped.
     """
     ledger.load(
         [r.workload for r in decisions.repairs]
@@ -41,11 +41,12 @@ def take_down(
     for eviction in decisions.evictions:
         _evict(ledger, terms, eviction)
     announce.say_nodes_failed(ledger, moved, decisions, failed)
-    stopped = [p for p in decisions.preemptions if _preempt(ledger, terms, p)]
-    announce.say_preempted(ledger, terms, stopped)
+    started = {admission.workload for admission in decisions.admissions}
+    _stop(ledger, terms, [p for p in decisions.preemptions if p.target not in started])
     announce.say_flipped(ledger, decisions.flips)
     for admission in decisions.admissions:
         _admit(ledger, terms, admission, domain_of(engine, terms, admission))
+    _stop(ledger, terms, [p for p in decisions.preemptions if p.target in started])
 
 
 def start(request: Request, admission: Admission) -> Start:
@@ -115,6 +116,12 @@ def _admit(ledger: Ledger, terms: Terms, admission: Admission, domain: Domain) -
     )
     announce.say_admitted(ledger, terms, admitted, domain)
     ledger.act(start(admitted, admission))
+
+
+def _stop(ledger: Ledger, terms: Terms, preemptions: Sequence[Preemption]) -> None:
+    """Stop targets, and tell of those who were not on their way out already."""
+    stopped = [p for p in preemptions if _preempt(ledger, terms, p)]
+    announce.say_preempted(ledger, terms, stopped)
 
 
 def _preempt(ledger: Ledger, terms: Terms, preemption: Preemption) -> bool:

@@ -249,3 +249,19 @@ def test_the_reader_sees_only_what_is_stored(house: House) -> None:
     running = house.control.read(lambda engine: [w.id for w, _ in engine.running()])
     assert running == [request]
     assert house.state(request).holding
+
+
+def test_who_starts_and_is_stopped_in_one_cycle_is_stopped(house: House) -> None:
+    """A team's second request asks back what a best-effort gang was lent a moment before."""
+    first = house.ask(ADA, gpus=8)
+    second = house.ask(ADA, gpus=8)
+    lent = house.ask(BEN, nodes=NODES - 1, preemptible=True)
+    house.step()
+    assert [line.after for line in house.story(lent)][-2:] == [S.ADMITTED, S.PREEMPTING]
+    house.step(STOP_TIME)
+    house.step()
+    assert [house.state(one) for one in (first, second, lent)] == [
+        S.ADMITTED,
+        S.ADMITTED,
+        S.WAITING,
+    ]
