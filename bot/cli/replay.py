@@ -6,7 +6,7 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,13 +16,17 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
+from bot.cli.played import Played, Variant, table, text
 from scheduler.engine import Engine
-from scheduler.layout import Layout, Options, Packing, build_nodes
+from scheduler.layout import Layout, Packing, build_nodes
+from scheduler.model import GPU
 from scheduler.policy import Policy, PolicyError, compile_policy, load_policy
+from scheduler.routing import DEFAULT_NODE_SIZE
 from scheduler.simulation.cluster import SimulatedNodes
+from scheduler.simulation.outages import spread_outages
 from scheduler.simulation.replay import Replay, Task
-from scheduler.simulation.report import Report
 from scheduler.simulation.tenants import (
+    Racks,
     at_load,
     layout_for,
     nodes_for,
@@ -39,37 +43,26 @@ _GPUS_AT_MOST = 1_024
 _COPIES_AT_MOST = 1_000
 _JOBS_AT_MOST = 1_000_000_000
 _LOAD_AT_MOST = 10.0
+_FAILURES_AT_MOST = 1_000_000
 
 
 class BadInput(Exception):
     """Something the person gave cannot be used; the message says what and what would do."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Variant:
-    """One way to place work, to be compared with others."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What to play, on which cluster, under which policy."""
 
-    packing: Packing
-    defragments: bool
-
-    @property
-    def name(self) -> str:
-        return f"{self.packing.value}{'+defrag' if self.defragments else ''}"
-
-    def applied(self, options: Options) -> Options:
-        return replace(options, packing=self.packing, defragment=self.defragments)
-
-
-@dataclass(frozen=True, slots=True)
-class _Measured:
-    """A report and what it took, reading the trace included."""
-
-    report: Report
-    layout: Layout
-    variant: _Variant
-    gpus: int
-    wall_s: float
-    peak_rss_mb: float
+    trace: str
+    nodes: int | None
+    gpus_per_node: int | None
+    racks: Racks | None
+    policy: str
+    copies: int
+    limit: int | None
+    load: float | None
+    failures: int
 
 
 _Trace = Annotated[
@@ -84,6 +77,14 @@ _Nodes = Annotated[
     ),
 ]
 _GpusPerNode = Annotated[str, typer.Option(metavar="N", help="GPUs of each node (default 8).")]
+_Rack = Annotated[
+    str,
+    typer.Option(
+        metavar="N",
+        help="Stand the nodes in racks of N; work of several nodes then prefers one rack.",
+    ),
+]
+_Block = Annotated[str, typer.Option(metavar="N", help="Racks of each block.")]
 _Policy = Annotated[
     str,
     typer.Option(
@@ -102,6 +103,14 @@ _Load = Annotated[
         metavar="SHARE",
         help="Submit the jobs faster or slower, so that their GPU-time is this share of the"
         " cluster's from first to last submission, such as 0.95.",
+    ),
+]
+_Failures = Annotated[
+    str,
+    typer.Option(
+        metavar="N",
+        help="Let N nodes fail while jobs arrive, each for a day. Gangs get other nodes, or"
+        " are stopped and start again.",
     ),
 ]
 _Placement = Annotated[
@@ -125,33 +134,31 @@ def replay(
     *,
     nodes: _Nodes = "",
     gpus_per_node: _GpusPerNode = "",
+    rack: _Rack = "",
+    block: _Block = "",
     policy: _Policy = "",
     copies: _Copies = "1",
     limit: _Limit = "",
     load: _Load = "",
+    failures: _Failures = "",
     placement: _Placement = Packing.LEAST_FREE.value,
     defrag: _Defrag = False,
     as_json: _AsJson = False,
 ) -> None:
     """Play a trace through engine and simulated cluster, and report waits and utilisation."""
     try:
-        played = [
-            _measure(
-                trace=trace,
-                nodes=_number("--nodes", nodes, _NODES_AT_MOST) if nodes else None,
-                gpus_per_node=(
-                    _number("--gpus-per-node", gpus_per_node, _GPUS_AT_MOST)
-                    if gpus_per_node
-                    else None
-                ),
-                policy=policy,
-                copies=_number("--copies", copies, _COPIES_AT_MOST),
-                limit=_number("--limit", limit, _JOBS_AT_MOST) if limit else None,
-                load=_share("--load", load) if load else None,
-                variant=variant,
-            )
-            for variant in _variants(placement, defrag=defrag)
-        ]
+        asked = _Asked(
+            trace=trace,
+            nodes=_if_given("--nodes", nodes, _NODES_AT_MOST),
+            gpus_per_node=_if_given("--gpus-per-node", gpus_per_node, _GPUS_AT_MOST),
+            racks=_racks(rack, block, policy),
+            policy=policy,
+            copies=_number("--copies", copies, _COPIES_AT_MOST),
+            limit=_if_given("--limit", limit, _JOBS_AT_MOST),
+            load=_share("--load", load) if load else None,
+            failures=_if_given("--failures", failures, _FAILURES_AT_MOST) or 0,
+        )
+        played = [_measure(asked, variant) for variant in _variants(placement, defrag=defrag)]
     except (BadInput, TraceError, PolicyError) as error:
         told = " ".join(str(error).split())
         print(f"gpubot replay: {told}. Example: {EXAMPLE}", file=sys.stderr)
@@ -160,16 +167,16 @@ def replay(
         reports = {m.variant.name: _as_json(m) for m in played}
         print(json.dumps(reports if len(played) > 1 else _as_json(played[0]), indent=2))
     elif len(played) > 1:
-        print(_table(played))
+        print(table(played))
     else:
-        print(_text(played[0], own_policy=bool(policy)))
+        print(text(played[0], own_policy=bool(policy)))
 
 
-def _as_json(measured: _Measured) -> dict[str, object]:
+def _as_json(measured: Played) -> dict[str, object]:
     return measured.report.as_json(wall_s=measured.wall_s, peak_rss_mb=measured.peak_rss_mb)
 
 
-def _variants(names: str, *, defrag: bool) -> list[_Variant]:
+def _variants(names: str, *, defrag: bool) -> list[Variant]:
     """The placements named, each once. Raises BadInput."""
     known = [packing.value for packing in Packing]
     found = []
@@ -178,50 +185,72 @@ def _variants(names: str, *, defrag: bool) -> list[_Variant]:
         if name not in known or (plus and extra != "defrag"):
             told = f"{', '.join(known)}, each also with +defrag, not {written.strip()[:40]!r}"
             raise BadInput(f"--placement knows {told}")
-        found.append(_Variant(Packing(name), defrag or bool(plus)))
+        found.append(Variant(Packing(name), defrag or bool(plus)))
     return list(dict.fromkeys(found))
 
 
-def _measure(
-    *,
-    trace: str,
-    nodes: int | None,
-    gpus_per_node: int | None,
-    policy: str,
-    copies: int,
-    limit: int | None,
-    load: float | None,
-    variant: _Variant,
-) -> _Measured:
+def _measure(asked: _Asked, variant: Variant) -> Played:
     """Read, play, and measure. Raises BadInput, TraceError, PolicyError."""
     began = time.perf_counter()
-    jobs = overlay(_read(trace)[:limit], copies)
-    if policy:
-        compiled = compile_policy(tenant_policy(_policy(policy), jobs))
-        layout = resized(compiled, nodes=nodes, gpus_per_node=gpus_per_node)
-    else:
-        per_node = gpus_per_node or 8
-        count = nodes or nodes_for(jobs, gpus_per_node=per_node)
-        layout = layout_for(jobs, nodes=count, gpus_per_node=per_node)
+    jobs = overlay(_read(asked.trace)[: asked.limit], asked.copies)
+    layout = _layout(asked, jobs)
     layout = replace(layout, options=variant.applied(layout.options))
-    cluster = SimulatedNodes(build_nodes(layout), now=jobs[0].submitted)
-    gpus = cluster.figures().gpus
+    nodes = build_nodes(layout)
+    gpus = sum(node.capacity.get(GPU, 0) for node in nodes)
     if not gpus:
         raise BadInput("the policy describes no nodes with GPUs, give --nodes")
-    jobs = jobs if load is None else _at_load(jobs, gpus, load)
-    tasks: Iterator[Task] = (
-        routed_tasks(jobs, layout) if policy else tasks_for(jobs, gpus_per_node=gpus_per_node or 8)
+    jobs = jobs if asked.load is None else _at_load(jobs, gpus, asked.load)
+    cluster = SimulatedNodes(
+        nodes,
+        now=jobs[0].submitted,
+        outages=spread_outages(
+            [node.name for node in nodes],
+            asked.failures,
+            first=jobs[0].submitted,
+            last=jobs[-1].submitted,
+        ),
+        mendable=True,
+        levels=max((flavor.levels[:-1] for flavor in layout.flavors), key=len),
     )
     sampling = layout.usage.interval if layout.usage else None
     run = Replay(Engine(layout), cluster, sampling=sampling)
     with _progress(len(jobs)) as progress:
-        report = run.run(tasks, progress=progress)
+        report = run.run(_tasks(asked, jobs, layout), progress=progress)
     if report.never_fit == report.jobs:
         raise BadInput(
-            f"none of the {report.jobs} jobs of {trace} could ever start on {gpus} GPUs"
+            f"none of the {report.jobs} jobs of {asked.trace} could ever start on {gpus} GPUs"
             " under this policy, give more or larger nodes"
         )
-    return _Measured(report, layout, variant, gpus, time.perf_counter() - began, _peak_rss_mb())
+    return Played(report, layout, variant, gpus, time.perf_counter() - began, _peak_rss_mb())
+
+
+def _layout(asked: _Asked, jobs: list[TraceJob]) -> Layout:
+    """The policy given, or one made for the trace. Raises BadInput, PolicyError."""
+    if asked.policy:
+        compiled = compile_policy(tenant_policy(_policy(asked.policy), jobs))
+        return resized(compiled, nodes=asked.nodes, gpus_per_node=asked.gpus_per_node)
+    per_node = asked.gpus_per_node or DEFAULT_NODE_SIZE
+    count = asked.nodes or nodes_for(jobs, gpus_per_node=per_node)
+    return layout_for(jobs, nodes=count, gpus_per_node=per_node, racks=asked.racks)
+
+
+def _tasks(asked: _Asked, jobs: list[TraceJob], layout: Layout) -> Iterator[Task]:
+    if asked.policy:
+        return routed_tasks(jobs, layout)
+    per_node = asked.gpus_per_node or DEFAULT_NODE_SIZE
+    return tasks_for(jobs, gpus_per_node=per_node, racks=asked.racks)
+
+
+def _racks(rack: str, block: str, policy: str) -> Racks | None:
+    """How the nodes stand; None where nothing was said. Raises BadInput."""
+    if not rack and not block:
+        return None
+    if policy:
+        raise BadInput("--rack and --block go without --policy, which names its own levels")
+    if not rack:
+        raise BadInput("--block counts racks, give the nodes of a rack with --rack too")
+    nodes = _number("--rack", rack, _NODES_AT_MOST)
+    return Racks(nodes, _number("--block", block, _NODES_AT_MOST) if block else None)
 
 
 def _at_load(jobs: list[TraceJob], gpus: int, load: float) -> list[TraceJob]:
@@ -241,6 +270,10 @@ def _share(option: str, text: str) -> float:
     if not 0.0 < value <= _LOAD_AT_MOST:
         raise BadInput(f"{option} must be a share such as 0.95, not {text[:40]!r}")
     return value
+
+
+def _if_given(option: str, text: str, most: int) -> int | None:
+    return _number(option, text, most) if text else None
 
 
 def _number(option: str, text: str, most: int) -> int:
@@ -298,75 +331,3 @@ def _peak_rss_mb() -> float:
     """The most memory this process ever held."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1 << 20) if sys.platform == "darwin" else peak / 1024
-
-
-def _text(measured: _Measured, *, own_policy: bool) -> str:
-    report = measured.report
-    made = "" if own_policy else " (made for the trace: one guaranteed queue a tenant)"
-    done = f"{report.admitted} admitted, {report.finished} finished"
-    left = report.jobs - report.never_fit - report.admitted
-    wall = measured.wall_s
-    speed = f"{report.jobs / wall:.0f} jobs/s, {report.decisions / wall:.0f} decisions/s"
-    whole = f"stranded on part-used nodes; {report.whole_free:.0f} GPUs on wholly free ones"
-    days = f"{report.lasted / 86_400:.1f} days in {wall:.1f} s"
-    lines = [
-        f"cluster        {measured.gpus} GPUs, {len(measured.layout.queues)} queues{made}",
-        f"jobs           {report.jobs}: {done}, {report.never_fit} never fit, {left} still wait",
-        f"played         {days} ({speed}, {measured.peak_rss_mb:.0f} MB)",
-        f"utilisation    {report.utilisation:.1%}",
-        f"fragmentation  {report.fragmentation:.2%} ({whole})",
-        f"preemptions    {report.preemptions} ({report.gpu_hours_lost:.0f} GPU-hours lost)",
-        f"partial gangs  {report.partial_gangs}",
-        *_moved(report),
-        "",
-        *_waits(report),
-    ]
-    return "\n".join(lines)
-
-
-def _moved(report: Report) -> Sequence[str]:
-    if report.moved is None:
-        return ()
-    moved = report.moved
-    what = f"{moved.made_whole} GPUs made whole, {moved.gpu_hours:.0f} GPU-hours run again"
-    return (f"moves          {moved.moves} ({what})",)
-
-
-def _table(played: Sequence[_Measured]) -> str:
-    """One line a placement: what it leaves in pieces, and who waits for it."""
-    first = played[0]
-    heads = "".join(f"{head:>11}" for head in ("wait p95", "8 GPUs", "9-64", "preempted"))
-    free = f"{'whole free':>12}"
-    lines = [
-        f"{first.report.jobs} jobs on {first.gpus} GPUs",
-        "",
-        f"{'placement':<18}{'use':>8}{'stranded':>10}{'while jobs arrive':>20}{free}{heads}",
-    ]
-    for each in played:
-        report = each.report
-        waits = (report.waits[name].p95 for name in ("all", "8", "9-64"))
-        lines.append(
-            f"{each.variant.name:<18}{report.utilisation:>8.1%}{report.fragmentation:>10.2%}"
-            f"{report.loaded_utilisation:>11.1%}{report.loaded_fragmentation:>9.2%}"
-            f"{report.whole_free:>12.0f}{''.join(f'{_span(p95):>11}' for p95 in waits)}"
-            f"{report.preemptions:>11}"
-        )
-    return "\n".join(lines)
-
-
-def _waits(report: Report) -> Sequence[str]:
-    lines = [f"{'wait by GPUs':<14}{'jobs':>9}{'p50':>12}{'p95':>12}{'p99':>12}"]
-    for name, waits in report.waits.items():
-        cells = "".join(f"{_span(value):>12}" for value in (waits.p50, waits.p95, waits.p99))
-        lines.append(f"{name:<14}{waits.n:>9}{cells}")
-    return lines
-
-
-def _span(seconds: float | None) -> str:
-    """A length of time in the unit that suits it."""
-    if seconds is None:
-        return "-"
-    for unit, length in (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0)):
-        if seconds >= length:
-            return f"{seconds / length:.1f} {unit}"
-    return f"{seconds:.0f} s"

@@ -19,7 +19,7 @@ a node that has no room for them). Both must stay 0.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
@@ -47,6 +47,7 @@ from scheduler.simulation.gangs import (
     NodeFailed,
     Outage,
 )
+from scheduler.simulation.wholeness import Wholeness
 
 __all__ = [
     "Figures",
@@ -80,6 +81,10 @@ class _Machine:
     def stranded(self) -> int:
         return self.free_gpus if self.free_gpus < self.gpus else 0
 
+    @property
+    def whole(self) -> bool:
+        return self.free_gpus == self.gpus > 0 and self.node.ready
+
 
 class _Rank(enum.IntEnum):
     """The order of happenings at one instant."""
@@ -95,7 +100,10 @@ _Foreseen = tuple[Seconds, int, str, int, str, GangEnd | None]
 
 
 class SimulatedNodes:
-    """The pure discrete-event cluster. Raises ValueError on calls that cannot be meant."""
+    """The pure discrete-event cluster. Raises ValueError on calls that cannot be meant.
+
+    `levels` are the labels above single nodes, coarse to fine, by which figures are kept.
+    """
 
     def __init__(
         self,
@@ -106,8 +114,10 @@ class SimulatedNodes:
         outages: Iterable[Outage] = (),
         now: Seconds = 0.0,
         mendable: bool = False,
+        levels: Sequence[str] = (),
     ) -> None:
         self.now = now
+        self._wholeness = Wholeness(levels)
         self._mendable = mendable
         self.partial_gangs = 0
         self.over_commitments = 0
@@ -140,7 +150,8 @@ class SimulatedNodes:
 
     def figures(self) -> Figures:
         """GPU totals now; kept as running sums."""
-        return Figures(self._gpus, self._used, self._stranded)
+        standing = self._wholeness.standing()
+        return Figures(self._gpus, self._used, self._stranded, standing)
 
     def pods_on(self, node: NodeName) -> Mapping[WorkloadId, int]:
         """How many pods of which workload lie on a node."""
@@ -263,9 +274,16 @@ class SimulatedNodes:
         if node.name in self._machines:
             raise ValueError(f"two nodes named {node.name}")
         gpus = node.capacity.get(GPU, 0)
-        self._machines[node.name] = _Machine(node, gpus, gpus, {}, {})
+        machine = self._machines[node.name] = _Machine(node, gpus, gpus, {}, {})
+        self._wholeness.add(node)
         if node.ready:
             self._gpus += gpus
+        self._note_wholeness(machine, before=False)
+
+    def _note_wholeness(self, machine: _Machine, *, before: bool) -> None:
+        """A machine changed, and may be wholly free now or no longer."""
+        if machine.whole != before:
+            self._wholeness.change(machine.node, machine.gpus, free=not before)
 
     def _foresee(
         self, at: Seconds, rank: _Rank, name: str, attempt: str, end: GangEnd | None = None
@@ -403,12 +421,14 @@ class SimulatedNodes:
         if over and count > 0:
             self.over_commitments += 1
         gpus = requests.get(GPU, 0) * count
+        whole = machine.whole
         if machine.node.ready:
             self._stranded -= machine.stranded
             self._used += gpus
         machine.free_gpus -= gpus
         if machine.node.ready:
             self._stranded += machine.stranded
+        self._note_wholeness(machine, before=whole)
 
     def _ready(self, gang: Gang) -> None:
         gang.state = GangState.RUNNING
@@ -455,7 +475,9 @@ class SimulatedNodes:
         self._change(machine, ready=True)
 
     def _change(self, machine: _Machine, *, ready: bool) -> None:
+        whole = machine.whole
         machine.node = replace(machine.node, ready=ready)
+        self._note_wholeness(machine, before=whole)
         self._happened.append(NodeChanged(machine.node, self.now))
 
 

@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass, field
 
 from scheduler.model import Admission, Node, NodeName, Seconds, Workload, WorkloadId
+from scheduler.simulation.wholeness import LevelStanding
 
 
 class GangState(enum.StrEnum):
@@ -87,11 +88,12 @@ class Outage:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """GPUs of the ready nodes now: all, held by pods, and free but stranded."""
+    """GPUs of the ready nodes now: all, held by pods, and free but stranded; and by level."""
 
     gpus: int
     used: int
     stranded: int
+    levels: tuple[LevelStanding, ...] = ()
 
 
 @dataclass(slots=True)

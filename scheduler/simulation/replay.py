@@ -3,7 +3,8 @@
 At each moment at which anything happens: what the cluster did is told to the engine, the
 jobs submitted at that moment join their queues, the engine decides, and the cluster carries
 it out; this repeats until nothing more happens at that moment. Stopped gangs start again
-from the beginning.
+from the beginning; those that lost a node and are given another (in a cluster that is
+mendable) go on where they were.
 """
 
 from __future__ import annotations
@@ -13,12 +14,22 @@ from dataclasses import dataclass, replace
 
 from scheduler import events
 from scheduler.engine import Engine
-from scheduler.model import Preemption, PreemptionRule, Seconds, Workload, WorkloadId
+from scheduler.model import (
+    Admission,
+    Decisions,
+    Preemption,
+    PreemptionRule,
+    Seconds,
+    Workload,
+    WorkloadId,
+)
 from scheduler.simulation.cluster import (
     GangEnd,
     GangGone,
+    GangHurt,
     Happening,
     NodeChanged,
+    NodeFailed,
     SimulatedNodes,
 )
 from scheduler.simulation.report import Report, Tally
@@ -45,6 +56,8 @@ class _Live:
 
     task: Task
     attempts: int = 0
+    hurt: bool = False
+    """It was told to stop because it lost a node for which there was no other."""
 
 
 class Replay:
@@ -115,28 +128,45 @@ class Replay:
             self._sample(now, self._sampling)
         for _ in range(_MOST_ROUNDS):
             decisions = self._engine.cycle(now)
-            for preemption in decisions.preemptions:
-                self._tally.preemptions += 1
-                attempt = self._attempt(self._live[preemption.target])
-                self._cluster.stop(preemption.target, attempt, grace=0.0, at=now)
-            self._count_moves(decisions.preemptions)
+            self._mend(decisions, now)
+            started = {admission.workload for admission in decisions.admissions}
+            self._stop([p for p in decisions.preemptions if p.target not in started], now)
             for admission in decisions.admissions:
-                live = self._live[admission.workload]
-                if not live.attempts:
-                    workload = live.task.workload
-                    self._tally.wait(workload.gpus, now - workload.created)
-                live.attempts += 1
-                self._cluster.start(
-                    live.task.workload,
-                    admission,
-                    self._attempt(live),
-                    at=now,
-                    run_for=live.task.run_for,
-                )
+                self._start(admission, now)
+            self._stop([p for p in decisions.preemptions if p.target in started], now)
+            self._count_moves(decisions.preemptions)
             self._tally.decisions += len(decisions.admissions) + len(decisions.preemptions)
+            self._tally.decisions += len(decisions.repairs) + len(decisions.evictions)
             if not self._observe(self._cluster.advance(now)):
                 return
         raise ReplayStuck(f"no end of decisions at {now}")
+
+    def _stop(self, preemptions: Iterable[Preemption], now: Seconds) -> None:
+        for preemption in preemptions:
+            self._tally.preemptions += 1
+            attempt = self._attempt(self._live[preemption.target])
+            self._cluster.stop(preemption.target, attempt, grace=0.0, at=now)
+
+    def _start(self, admission: Admission, now: Seconds) -> None:
+        live = self._live[admission.workload]
+        workload = live.task.workload
+        if not live.attempts:
+            self._tally.wait(workload.gpus, now - workload.created)
+        live.attempts += 1
+        self._cluster.start(
+            workload, admission, self._attempt(live), at=now, run_for=live.task.run_for
+        )
+
+    def _mend(self, decisions: Decisions, now: Seconds) -> None:
+        """Who lost a node gets another, or stops."""
+        for repair in decisions.repairs:
+            self._tally.repaired += 1
+            attempt = self._attempt(self._live[repair.workload])
+            self._cluster.mend(repair.workload, repair.admission, attempt, at=now)
+        for eviction in decisions.evictions:
+            live = self._live[eviction.workload]
+            live.hurt = True
+            self._cluster.stop(eviction.workload, self._attempt(live), grace=0.0, at=now)
 
     def _count_moves(self, preemptions: Iterable[Preemption]) -> None:
         moves = [p for p in preemptions if p.rule is PreemptionRule.DEFRAGMENTATION]
@@ -160,12 +190,24 @@ class Replay:
             elif isinstance(happening, NodeChanged):
                 self._engine.apply(events.NodeObserved(node=happening.node))
                 told = True
+            elif isinstance(happening, NodeFailed):
+                self._tally.failures += 1
+                self._engine.apply(events.NodeLost(node=happening.node))
+            elif isinstance(happening, GangHurt):
+                lost = events.NodeLost(node=happening.node, workload=happening.workload)
+                self._engine.apply(lost)
+                told = True
         return told
 
     def _gone(self, gone: GangGone) -> None:
         live = self._live[gone.workload]
-        if gone.end is GangEnd.STOPPED:
-            self._tally.gpu_seconds_lost += gone.ran * live.task.workload.gpus
+        spent = gone.ran * live.task.workload.gpus
+        if live.hurt or gone.end is GangEnd.LOST:
+            live.hurt = False
+            self._tally.stopped += 1
+            self._tally.gpu_seconds_failed += spent
+        elif gone.end is GangEnd.STOPPED:
+            self._tally.gpu_seconds_lost += spent
         if gone.end in (GangEnd.STOPPED, GangEnd.LOST):
             self._engine.apply(events.Evicted(workload=gone.workload, at=gone.at))
             return

@@ -2,13 +2,16 @@
 
 - Utilisation and fragmentation are time means from the first submission to the last end,
   over the GPUs of the nodes that were ready: GPUs held, and GPUs stranded. The GPUs of whole
-  free nodes are a time mean, too: what a gang of whole nodes could have started on.
+  free nodes are a time mean, too: what a gang of whole nodes could have started on. So are,
+  by topology level, the domains that were wholly free and the largest gang of whole nodes that
+  could have started in one of them.
 - The same while jobs arrive: from the first submission to the last. The time after it, in
   which the cluster empties, says little about a cluster in use.
 - A wait is the time from a job's submission to its first admission; jobs that never started
   have none. Percentiles are interpolated linearly between the two nearest waits.
 - GPU-hours lost are what preempted gangs had run since their last start, times their GPUs
-  (nothing is taken to be saved by checkpoints).
+  (nothing is taken to be saved by checkpoints). What is lost to failed nodes is told apart: a
+  gang that gets other nodes goes on, one that is stopped starts again.
 """
 
 from __future__ import annotations
@@ -54,10 +57,31 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Mended:
+    """What node failures did: to how many nodes, and to the gangs that had pods there."""
+
+    failures: int
+    repaired: int
+    stopped: int
+    gpu_hours: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelMeans:
+    """Domains of a topology level; time means of those wholly free and of the largest gang."""
+
+    level: str
+    domains: int
+    whole_free: float
+    largest: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """The outcome of a replay. `waits` has `all` and each of `GANG_CLASSES`, in order.
 
-    What is `loaded` is so while jobs arrive. `moved` is None unless defragmentation was on.
+    What is `loaded` is so while jobs arrive. `moved` is None unless defragmentation was on,
+    `mended` unless nodes failed; `levels` are those above single nodes, coarse to fine.
     """
 
     jobs: int
@@ -77,6 +101,8 @@ class Report:
     loaded_utilisation: float = 0.0
     loaded_fragmentation: float = 0.0
     moved: Moved | None = None
+    mended: Mended | None = None
+    levels: tuple[LevelMeans, ...] = ()
 
     def as_json(self, *, wall_s: float, peak_rss_mb: float) -> dict[str, object]:
         """The report with the documented keys; the caller has measured time and memory."""
@@ -107,6 +133,22 @@ class Report:
                 "gpus_made_whole": self.moved.made_whole,
                 "gpu_hours_spent": round(self.moved.gpu_hours, 1),
             }
+        if self.mended is not None:
+            shown["node_failures"] = {
+                "failures": self.mended.failures,
+                "gangs_repaired": self.mended.repaired,
+                "gangs_stopped": self.mended.stopped,
+                "gpu_hours_lost": round(self.mended.gpu_hours, 1),
+            }
+        if self.levels:
+            shown["levels"] = {
+                one.level: {
+                    "domains": one.domains,
+                    "whole_free": round(one.whole_free, 2),
+                    "largest_gang_gpus": round(one.largest, 1),
+                }
+                for one in self.levels
+            }
         return shown
 
 
@@ -124,6 +166,11 @@ class Tally:
     moves: int = 0
     made_whole: int = 0
     gpu_seconds_moved: float = 0.0
+    failures: int = 0
+    repaired: int = 0
+    stopped: int = 0
+    gpu_seconds_failed: float = 0.0
+    level_seconds: dict[str, tuple[int, float, float]] = field(default_factory=dict)
     began: Seconds | None = None
     passed: Seconds | None = None
     gpu_seconds: float = 0.0
@@ -145,6 +192,10 @@ class Tally:
         self.used_seconds += figures.used * held
         self.stranded_seconds += figures.stranded * held
         self.whole_seconds += (figures.gpus - figures.used - figures.stranded) * held
+        for one in figures.levels:
+            _, whole, largest = self.level_seconds.get(one.level, (0, 0.0, 0.0))
+            sums = (one.domains, whole + one.whole_free * held, largest + one.largest * held)
+            self.level_seconds[one.level] = sums
         self.passed = to
 
     def last_submission(self) -> None:
@@ -174,6 +225,17 @@ class Tally:
             gpu_hours=self.gpu_seconds_moved / 3600.0,
         )
 
+    def mended(self) -> Mended | None:
+        """What came of failed nodes so far."""
+        if not self.failures:
+            return None
+        return Mended(
+            failures=self.failures,
+            repaired=self.repaired,
+            stopped=self.stopped,
+            gpu_hours=self.gpu_seconds_failed / 3600.0,
+        )
+
     def report(self, *, partial_gangs: int, over_commitments: int) -> Report:
         """The figures so far."""
         everyone = [wait for waits in self.waits.values() for wait in waits]
@@ -199,6 +261,16 @@ class Tally:
             over_commitments=over_commitments,
             decisions=self.decisions,
             lasted=lasted,
+            mended=self.mended(),
+            levels=tuple(
+                LevelMeans(
+                    level=level,
+                    domains=domains,
+                    whole_free=whole / (lasted or 1.0),
+                    largest=largest / (lasted or 1.0),
+                )
+                for level, (domains, whole, largest) in self.level_seconds.items()
+            ),
         )
 
 

@@ -10,7 +10,7 @@ limit, and takes back what is its own by stopping work that borrows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from math import ceil
 
@@ -37,6 +37,8 @@ from scheduler.model import (
     Refusal,
     Spend,
     TeamName,
+    TopologyMode,
+    TopologyRequest,
     Workload,
     WorkloadId,
 )
@@ -50,6 +52,9 @@ _COHORT = CohortName("trace")
 _POOL = PoolName("trace")
 _NO_QUEUE = QueueName("")
 
+BLOCK, RACK = "gpubot.io/block", "gpubot.io/rack"
+"""Labels of the levels that a made-up cluster has."""
+
 KEPT_BY_TEAMS = 0.25
 """Part of its guarantee that a policy's own team keeps beside the tenants of a trace."""
 
@@ -57,20 +62,38 @@ USED_OF_GUARANTEES = 0.8
 """Part of what is guaranteed that a trace's guaranteed jobs take on average."""
 
 
-def layout_for(jobs: Sequence[TraceJob], *, nodes: int, gpus_per_node: int) -> Layout:
+@dataclass(frozen=True, slots=True)
+class Racks:
+    """How equal nodes stand: `nodes` in a rack, `racks` in a block (None: no blocks)."""
+
+    nodes: int
+    racks: int | None = None
+
+    @property
+    def spans(self) -> tuple[tuple[str, int], ...]:
+        """Nodes in a domain of each level, coarse to fine."""
+        rack = (RACK, self.nodes)
+        return (rack,) if self.racks is None else ((BLOCK, self.nodes * self.racks), rack)
+
+
+def layout_for(
+    jobs: Sequence[TraceJob], *, nodes: int, gpus_per_node: int, racks: Racks | None = None
+) -> Layout:
     """The policy made for a trace on `nodes` equal nodes. Raises ValueError without jobs."""
     if not jobs:
         raise ValueError("a policy cannot be made for no jobs")
+    spans = racks.spans if racks else ()
+    capacity = {GPU: gpus_per_node}
     demand: dict[str, float] = {}
     for job in jobs:
         demand[job.tenant] = demand.get(job.tenant, 0.0) + job.gpus * job.duration
     quotas = apportion(demand, nodes * gpus_per_node)
     return Layout(
-        flavors=(Flavor(name=_FLAVOR, levels=(HOSTNAME,)),),
+        flavors=(Flavor(name=_FLAVOR, levels=(*(level for level, _ in spans), HOSTNAME)),),
         cohorts=(Cohort(name=_COHORT),),
         queues=tuple(_queue(tenant, quota) for tenant, quota in quotas.items()),
         teams=tuple(Team(name=TeamName(tenant)) for tenant in quotas),
-        node_groups=(NodeGroup(name="node", count=nodes, capacity={GPU: gpus_per_node}),),
+        node_groups=(NodeGroup(name="node", count=nodes, capacity=capacity, levels=spans),),
     )
 
 
@@ -96,11 +119,15 @@ def apportion(demand: dict[str, float], gpus: int) -> dict[str, int]:
     return {tenant: quotas[tenant] for tenant in sorted(quotas)}
 
 
-def tasks_for(jobs: Iterable[TraceJob], *, gpus_per_node: int) -> Iterator[Task]:
+def tasks_for(
+    jobs: Iterable[TraceJob], *, gpus_per_node: int, racks: Racks | None = None
+) -> Iterator[Task]:
     """Tasks for a policy made by `layout_for`: each job in its tenant's queue.
 
-    All are preemptible, which only matters while their queue borrows.
+    All are preemptible, which only matters while their queue borrows. With racks, a gang of
+    several nodes prefers to lie in one.
     """
+    near = TopologyRequest(mode=TopologyMode.PREFERRED, level=RACK) if racks else None
     for job in jobs:
         yield Task(
             Workload(
@@ -109,7 +136,9 @@ def tasks_for(jobs: Iterable[TraceJob], *, gpus_per_node: int) -> Iterator[Task]
                 owner=job.tenant,
                 queue=QueueName(job.tenant),
                 created=job.submitted,
-                pod_sets=pods_for(job.gpus, gpus_per_node),
+                pod_sets=pods_for(
+                    job.gpus, gpus_per_node, near if job.gpus > gpus_per_node else None
+                ),
                 preemptible=True,
             ),
             job.duration,
@@ -218,7 +247,9 @@ def routed_tasks(jobs: Iterable[TraceJob], layout: Layout) -> Iterator[Task]:
 
 
 @cache
-def pods_for(gpus: int, gpus_per_node: int) -> tuple[PodSet, ...]:
+def pods_for(
+    gpus: int, gpus_per_node: int, near: TopologyRequest | None = None
+) -> tuple[PodSet, ...]:
     """Equal pods as routing splits them: 8 is one, 32 four whole nodes, 12 two of 6.
 
     A number that cannot be split evenly becomes pods of one GPU.
@@ -227,7 +258,7 @@ def pods_for(gpus: int, gpus_per_node: int) -> tuple[PodSet, ...]:
     if isinstance(split, Uneven):
         split = split.even or (gpus, 1)
     count, each = split
-    return (PodSet(count=count, requests={GPU: each}),)
+    return (PodSet(count=count, requests={GPU: each}, topology=near),)
 
 
 def _queue(tenant: str, quota: int) -> Queue:

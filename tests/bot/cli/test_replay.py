@@ -91,6 +91,10 @@ BAD: dict[str, tuple[list[str | Path], str]] = {
     "no load": (["--trace", ITP, "--load", "0"], "--load must be a share such as 0.95"),
     "a load in words": (["--trace", ITP, "--load", "high"], "not 'high'"),
     "load of one job": (["--trace", ITP, "--limit", "1", "--load", "1"], "--load cannot be had"),
+    "zero racks": (["--trace", ITP, "--rack", "0"], "--rack must be a whole number from 1"),
+    "blocks of nothing": (["--trace", ITP, "--block", "4"], "give the nodes of a rack with --rack"),
+    "levels twice": (["--trace", ITP, "--rack", "4", "--policy", POLICY], "without --policy"),
+    "failures in words": (["--trace", ITP, "--failures", "few"], "--failures must be"),
     "no such policy": (["--trace", ITP, "--policy", "no.yaml"], "the policy 'no.yaml' cannot"),
     "broken policy": (["--trace", ITP, "--policy", ROOT / "pyproject.toml"], "pyproject.toml:"),
 }
@@ -153,3 +157,27 @@ def test_defragmentation_reports_what_it_moved() -> None:
     assert shown["defragmentation"]["gpus_made_whole"] >= 8
     assert shown["partial_gangs"] == 0
     assert "GPUs made whole" in run("--trace", ITP, "--nodes", "10", "--defrag").stdout
+
+
+def test_racks_and_blocks_are_reported_by_level() -> None:
+    given = ("--trace", ITP, "--nodes", "20", "--rack", "4", "--block", "2")
+    shown = report(*given)
+    assert isinstance(shown["levels"], dict)
+    assert {level: found["domains"] for level, found in shown["levels"].items()} == {
+        "gpubot.io/block": 3,
+        "gpubot.io/rack": 5,
+    }
+    said = run(*given).stdout
+    assert " of 5 wholly free, room for a gang of " in said
+
+
+def test_gangs_get_other_nodes_when_nodes_fail() -> None:
+    given = ("--trace", ITP, "--nodes", "20", "--failures", "15")
+    shown = report(*given)
+    mended = shown["node_failures"]
+    assert isinstance(mended, dict)
+    assert mended["failures"] == 15
+    assert mended["gangs_repaired"] > 0
+    assert shown["finished"] == shown["jobs"] == 400
+    assert shown["partial_gangs"] == 0
+    assert "node failures  15 (" in run(*given).stdout
