@@ -6,7 +6,7 @@ A `Book` can be tried on and undone: `rollback` puts it back as it was at its `c
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -44,7 +44,7 @@ class Book:
         self.usage = tree.empty()
         self.space = Space(nodes)
         self.version = 0
-        self._versions = itertools.count(1)
+        self._versions: Iterator[int] = itertools.count(1)
 
     def fork(self, nodes: Nodes, versions: Iterator[int]) -> Book:
         """A book that shares nothing, over a copy of the nodes; its versions are from there."""
@@ -75,6 +75,12 @@ class Book:
         """A gang gives back what it held."""
         self.tree.discharge(self.usage, charge.queue, charge.amounts)
         self.space.give(charge.places)
+        self.version = next(self._versions)
+
+    def recount(self, tree: QuotaTree, charges: Iterable[Charge]) -> None:
+        """Count the use of quota anew: the quotas have changed, the places have not."""
+        self.tree = tree
+        self.usage[:] = tree.recompute((charge.queue, charge.amounts) for charge in charges)
         self.version = next(self._versions)
 
     def checkpoint(self) -> Mark:

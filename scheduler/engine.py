@@ -6,10 +6,20 @@ reads. The same events in the same order give the same decisions.
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Mapping
+from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import replace
 
-from scheduler import aging, budgets, checks, explain, figures, passes, repair, starvation
+from scheduler import (
+    aging,
+    budgets,
+    checks,
+    explain,
+    figures,
+    overrides,
+    passes,
+    repair,
+    starvation,
+)
 from scheduler.defragmentation import Defragmenter
 from scheduler.doubts import NodeDoubt, find_doubts
 from scheduler.events import Event
@@ -17,6 +27,7 @@ from scheduler.explain import Survey
 from scheduler.figures import ClusterFigures
 from scheduler.fork import fork_state
 from scheduler.history import Expectation
+from scheduler.inforce import Overrides
 from scheduler.intake import Intake
 from scheduler.layout import Layout
 from scheduler.model import (
@@ -262,6 +273,22 @@ class Engine:
             (queue.name, state.shares.of(usage, number))
             for number, queue in enumerate(state.layout.queues)
         )
+
+    def in_force(self) -> Overrides:
+        """What people have changed of the policy. To be read, not to be changed."""
+        return self._state.overrides
+
+    def would_start(self, preemptor: WorkloadId, targets: Sequence[WorkloadId]) -> bool:
+        """Whether a workload that waits would start if some that run were gone.
+
+        Raises EngineError if it does not wait or one of them does not run.
+        """
+        self._state.settle()
+        return overrides.prospect(self._state, preemptor, targets) is not None
+
+    def over(self, queue: QueueName) -> int:
+        """By how much a queue uses more than its quota and what it may borrow."""
+        return overrides.over(self._state, self._state.tree.queue_index[queue])
 
     def doubts(self) -> tuple[NodeDoubt, ...]:
         """What is odd about the nodes, by node."""

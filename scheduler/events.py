@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from scheduler.history import Sample
+from scheduler.layout import FlavorResource
 from scheduler.model import (
     Admission,
     Node,
@@ -148,9 +149,15 @@ class NodeLost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuePaused:
-    """A queue admits nothing until it is resumed."""
+    """A queue admits nothing until it is resumed.
+
+    `by`, `reason` and `until` are told to those who wait; the engine does not resume by itself.
+    """
 
     queue: QueueName
+    by: str = ""
+    reason: str = ""
+    until: Seconds | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +165,56 @@ class QueueResumed:
     """A paused queue admits again."""
 
     queue: QueueName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaChanged:
+    """A queue has other nominal quota than the policy says; with nothing named, the policy's."""
+
+    queue: QueueName
+    nominal: Mapping[FlavorResource, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boosted:
+    """A workload counts with `by` more priority than its own; with 0 as without."""
+
+    workload: WorkloadId
+    by: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeCordoned:
+    """Nothing new is placed on a node, whatever is observed of it; what runs there goes on."""
+
+    node: NodeName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeUncordoned:
+    """A node counts as it is observed again."""
+
+    node: NodeName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Displaced:
+    """Running workloads were told to stop by hand: for one that waits, or for nobody.
+
+    What they free is kept for the preemptor. Without one they wait again at the back of
+    their queues.
+    """
+
+    targets: tuple[WorkloadId, ...]
+    preemptor: WorkloadId | None
+    at: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stuck:
+    """A workload that was told to stop does not go: nobody is to wait for its room any more."""
+
+    workload: WorkloadId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +256,12 @@ Event = (
     | NodeLost
     | QueuePaused
     | QueueResumed
+    | QuotaChanged
+    | Boosted
+    | NodeCordoned
+    | NodeUncordoned
+    | Displaced
+    | Stuck
     | UsageRestored
     | ConsumptionRestored
     | RunTimesRestored

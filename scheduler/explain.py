@@ -1,7 +1,7 @@
 """Why a workload waits: one dominant reason, its numbers, and who holds what it needs.
 
 Figures by reason (keys of `Verdict.figures`):
-paused: queue · exceeds-limit: limit, where, asked, most · no-flavor: queue ·
+paused: queue, by, because, until · exceeds-limit: limit, where, asked, most · no-flavor: queue ·
 quota: where, flavor, resource, asked, available, limit, used ·
 topology: flavor, pods, per_pod, free, largest, nodes, room, outside, and where one domain is
 required: level, domain (the one that comes closest), in_domain (pods that it could take) ·
@@ -112,7 +112,9 @@ def _verdict(
     workload = waiting.workload
     home = waiting.shapes[0][0]
     if state.queues[home].paused:
-        return Verdict(reason=WaitReason.PAUSED, figures={"queue": workload.queue}), ()
+        said = state.overrides.pauses.get(workload.queue, {})
+        figures = {"queue": workload.queue, **said}
+        return Verdict(reason=WaitReason.PAUSED, figures=figures), ()
     if claim is not None:
         return _waits_for([state.running[t] for t in sorted(claim.targets)])
     never = _never(state, waiting)
@@ -122,6 +124,8 @@ def _verdict(
     if any(n.outcome is Outcome.LATER for n in nominations):
         return _waits_for([state.leaving[w] for w in sorted(state.leaving)])
     if any(n.outcome in (Outcome.FIT, Outcome.PREEMPT) for n in nominations):
+        if (braked := _braked(state, nominations)) is not None:
+            return braked
         if at == 0:
             return Verdict(reason=WaitReason.NOT_EVALUATED), ()
         ahead: dict[str, Figure] = {"position": at + 1, "first": first}
@@ -181,6 +185,24 @@ def _protected(
         "targets": len(targets),
         "gpus": sum(running.workload.gpus for running in targets),
         "queue": state.layout.queues[nomination.queue].name,
+    }
+    return Verdict(reason=WaitReason.PROTECTED, figures=figures), targets
+
+
+def _braked(
+    state: State, nominations: list[Nomination]
+) -> tuple[Verdict, Iterable[Running]] | None:
+    """When it may stop others, where enough were stopped for now; None if it simply may."""
+    first = next(n for n in nominations if n.outcome in (Outcome.FIT, Outcome.PREEMPT))
+    at = state.brake.wait(len(first.targets), state.now)
+    if first.outcome is Outcome.FIT or at is None:
+        return None
+    targets = [target.running for target in first.targets]
+    figures: dict[str, Figure] = {
+        "recall_at": at,
+        "targets": len(targets),
+        "gpus": sum(running.workload.gpus for running in targets),
+        "queue": state.layout.queues[first.queue].name,
     }
     return Verdict(reason=WaitReason.PROTECTED, figures=figures), targets
 

@@ -15,7 +15,7 @@ from scheduler.state import State
 SHARED = (
     "by_usage", "flavors", "guarded", "layout", "realm", "realm_queues", "rounds", "shares", "tree",
 )  # fmt: skip
-"""Never changed after the state was made."""
+"""Never changed after the state was made, only replaced."""
 
 PLAIN = ("now", "spared", "turn")
 """Numbers and the like."""
@@ -26,8 +26,9 @@ FLAT = (
 """Collections of values."""
 
 OWN = (
-    "_excess", "_guests", "alarms", "broken", "claims", "flips", "future", "history", "leaving",
-    "ledger", "nodes", "outlook", "present", "queues", "ranks", "running", "users", "waiting",
+    "_excess", "_guests", "alarms", "brake", "broken", "claims", "flips", "future", "history",
+    "leaving", "ledger", "nodes", "outlook", "overrides", "present", "queues", "ranks", "running",
+    "users", "waiting",
 )  # fmt: skip
 """Each copied in its own way, below."""
 
@@ -46,7 +47,8 @@ def fork_state(state: State) -> State:
         other.future = state.future.fork(other.nodes, versions)
     other.ledger, other.users = state.ledger.copy(), state.users.copy()
     other.history, other.flips = state.history.copy(), state.flips.copy()
-    other.alarms = state.alarms.copy()
+    other.alarms, other.brake = state.alarms.copy(), state.brake.copy()
+    other.overrides = state.overrides.copy()
     other.broken = {one: nodes.copy() for one, nodes in state.broken.items()}
     other.ranks = [ranks.copy() for ranks in state.ranks]
     other._guests = [guests.copy() for guests in state._guests]  # noqa: SLF001 - its copy
@@ -67,6 +69,7 @@ def _running(running: Running) -> Running:
         running.preemptor,
         running.leaving,
         running.checkpoint,
+        running.stuck,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from scheduler import aging
+from scheduler import aging, overrides
 from scheduler.amendment import amend_running, amend_waiting
 from scheduler.defragmentation import Defragmenter
 from scheduler.events import (
@@ -30,7 +30,7 @@ from scheduler.events import (
     Withdrawn,
 )
 from scheduler.history import Sample
-from scheduler.model import QueueName, Seconds, Workload, WorkloadId
+from scheduler.model import Seconds, Workload, WorkloadId
 from scheduler.standing import EngineError, Running, Word, running_of
 from scheduler.state import State
 
@@ -44,6 +44,9 @@ class Intake:
 
     def take(self, event: Event) -> None:
         """Learn what happened. Raises EngineError on a contradiction."""
+        if isinstance(event, overrides.Override):
+            overrides.take(self._state, event)
+            return
         match event:
             case Submitted():
                 self._submit(event.workload)
@@ -51,16 +54,14 @@ class Intake:
                 self._restore(event)
             case Withdrawn():
                 self._withdraw(event.workload)
-            case Finished():
-                self._finish(event)
-            case Evicted():
-                self._evict(event)
+            case Finished() | Evicted():
+                self._go(event)
             case Leaving() | Unprotected() | Checkpointed() | Counted() | Amended():
                 self._change(event)
             case NodeObserved() | NodeRemoved() | NodeLost():
                 self._look_at(event)
             case QueuePaused() | QueueResumed():
-                self._pause(event.queue, paused=isinstance(event, QueuePaused))
+                self._pause(event)
             case UsageRestored() | ConsumptionRestored() | RunTimesRestored():
                 self._remember(event)
             case _:
@@ -111,6 +112,7 @@ class Intake:
         else:
             raise EngineError(f"{workload} does not wait")
         state.flips.forget(workload)
+        state.overrides.boosts.pop(workload, None)
 
     def _running(self, workload: WorkloadId) -> Running:
         running = self._state.running.get(workload)
@@ -126,6 +128,12 @@ class Intake:
         self._state.stale_scores()
         self._state.release(self._state.realm[running.charge.queue])
         return running
+
+    def _go(self, event: Finished | Evicted) -> None:
+        if isinstance(event, Evicted):
+            self._evict(event)
+        else:
+            self._finish(event)
 
     def _evict(self, event: Evicted) -> None:
         workload = self._end(event.workload, event.at).workload
@@ -143,6 +151,7 @@ class Intake:
         work, ran = ended.workload, event.at - ended.admission.at
         self._state.history.learn(Sample(team=work.team, gpus=work.gpus, ran=ran))
         self._state.flips.forget(event.workload)
+        self._state.overrides.boosts.pop(event.workload, None)
         self._mover.forget(event.workload)
         if (claim := self._state.claims.get(event.workload)) is not None:
             self._state.revoke(claim)
@@ -184,18 +193,20 @@ class Intake:
     def _amend(self, event: Amended) -> None:
         """Something else is wanted by somebody who waits, or holds capacity."""
         running = self._state.running.get(event.workload.id)
+        workload = self._state.overrides.lift(event.workload)
         if running is None:
-            amend_waiting(self._state, event.workload)
+            amend_waiting(self._state, workload)
         else:
-            amend_running(self._state, running, event.workload, event.at)
+            amend_running(self._state, running, workload, event.at)
 
     def _look_at(self, event: NodeObserved | NodeRemoved | NodeLost) -> None:
         if isinstance(event, NodeObserved):
-            self._state.nodes.observe(event.node)
+            self._state.nodes.observe(self._state.overrides.seen(event.node))
         elif isinstance(event, NodeLost):
             self._state.lose(event.node, event.workload)
         else:
             self._state.nodes.remove(event.node)
+            self._state.overrides.gone(event.node)
 
     def _remember(self, event: UsageRestored | ConsumptionRestored | RunTimesRestored) -> None:
         if isinstance(event, RunTimesRestored):
@@ -206,11 +217,14 @@ class Intake:
             self._state.ledger.restore_consumed(event.team, event.amounts, event.at)
         self._state.stale_scores()
 
-    def _pause(self, queue: QueueName, *, paused: bool) -> None:
-        number = self._state.tree.queue_index.get(queue)
+    def _pause(self, event: QueuePaused | QueueResumed) -> None:
+        number = self._state.tree.queue_index.get(event.queue)
         if number is None:
-            raise EngineError(f"no queue is called {queue}")
-        self._state.queues[number].paused = paused
+            raise EngineError(f"no queue is called {event.queue}")
+        self._state.queues[number].paused = isinstance(event, QueuePaused)
+        self._state.overrides.pauses.pop(event.queue, None)
+        if isinstance(event, QueuePaused):
+            self._state.overrides.pauses[event.queue] = overrides.figures_of(event)
         self._state.dirty.add(self._state.realm[number])
 
 

@@ -32,7 +32,7 @@ def check_invariants(engine: Engine) -> None:
     for running in state.running.values():
         _check_gang(state, running)
     holders = [running.charge for running in state.running.values()]
-    staying = [r.charge for r in state.running.values() if not r.leaving]
+    staying = [r.charge for r in state.running.values() if r.expected]
     promised = [claim.charge for claim in state.claims.values()]
     _check_book(state, "present", state.present, holders)
     _check_book(state, "future", state.future, staying + promised)

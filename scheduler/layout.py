@@ -330,6 +330,14 @@ class MoveBounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EvictionBounds:
+    """How many may be stopped for others in one cycle and in one hour; None is no limit."""
+
+    per_cycle: int | None = None
+    per_hour: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What goes beyond Kueue's defaults, each off where Kueue is to be matched.
 
@@ -343,7 +351,8 @@ class Options:
     parts. packing: see `Packing`. defragment: see `scheduler.defragmentation`; moves: how much
     it may move. by_cost: among targets of equal priority, the one that would lose the fewest
     GPU-hours since its last checkpoint comes first. flips_at_most: once one of two workloads
-    has stopped the other so often, neither stops the other again; None is no limit.
+    has stopped the other so often, neither stops the other again; None is no limit. evictions:
+    see `scheduler.brake`.
     """
 
     claims: bool = True
@@ -356,6 +365,7 @@ class Options:
     moves: MoveBounds = MoveBounds()
     by_cost: bool = False
     flips_at_most: int | None = None
+    evictions: EvictionBounds = EvictionBounds()
 
 
 _Named = TypeVar("_Named", Flavor, Queue, Pool)

@@ -218,7 +218,8 @@ class Admission:
 class PreemptionRule(enum.StrEnum):
     """By which rule a target is stopped; the values are Kueue's reason names.
 
-    Defragmentation is our own: the target starts again elsewhere at once.
+    Defragmentation is our own: the target starts again elsewhere at once. So is an intervention:
+    a person said so.
     """
 
     IN_QUEUE = "InClusterQueue"
@@ -226,6 +227,7 @@ class PreemptionRule(enum.StrEnum):
     RECLAIM_WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
     FAIR_SHARING = "InCohortFairSharing"
     DEFRAGMENTATION = "Defragmentation"
+    INTERVENTION = "Intervention"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

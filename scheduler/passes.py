@@ -85,6 +85,8 @@ def start_claims(state: State, now: Seconds) -> list[Admission]:
     """Start every preemptor whose targets are gone and whose places are free."""
     admissions = []
     for claim in list(state.claims.values()):
+        if state.queues[claim.queue].paused:
+            continue
         if not claim.targets and state.present.fits(claim.charge):
             del state.claims[claim.waiting.workload.id]
             admission = _admission(state, claim.waiting.workload.id, claim, now)
@@ -138,6 +140,8 @@ def _decide(state: State, nomination: Nomination, outcomes: Outcomes, now: Secon
                 _wait(state, nomination, outcomes)
             elif nomination.outcome is Outcome.FIT:
                 _admit(state, nomination, outcomes, now)
+            elif (at := state.brake.wait(len(nomination.targets), now)) is not None:
+                _hold_back(state, nomination, outcomes, at)
             else:
                 _preempt(state, nomination, outcomes, now)
 
@@ -260,6 +264,13 @@ def _skip(state: State, nomination: Nomination, outcomes: Outcomes) -> None:
     outcomes.moved.add(state.realm[nomination.queue])
 
 
+def _hold_back(state: State, nomination: Nomination, outcomes: Outcomes, until: Seconds) -> None:
+    """Enough were stopped for now: it is looked at again when others may be."""
+    _note(state, nomination, Word.PREEMPTING)
+    state.alarms.for_realm(state.realm[nomination.queue], until)
+    _park(state, nomination, outcomes)
+
+
 def _wait(state: State, nomination: Nomination, outcomes: Outcomes) -> None:
     """It fits once the targets of earlier heads are gone; until then it holds its room."""
     assert nomination.charge is not None  # noqa: S101 - a fit always has one
@@ -308,6 +319,7 @@ def _admit(state: State, nomination: Nomination, outcomes: Outcomes, now: Second
 def _preempt(state: State, nomination: Nomination, outcomes: Outcomes, now: Seconds) -> None:
     workload = nomination.waiting.workload
     assert nomination.charge is not None  # noqa: S101 - a preemptor always has one
+    state.brake.count(len(nomination.targets), now)
     for target in nomination.targets:
         state.tell_to_stop(target.running, workload.id)
         outcomes.preemptions.append(_preemption(state, nomination, target, now))

@@ -118,6 +118,8 @@ _EXAMPLES = {
     "preemption": "preemption: {by_cost: true, flips_at_most: 2}",
     "by_cost": "by_cost: true",
     "flips_at_most": "flips_at_most: 2",
+    "evictions_per_cycle": "evictions_per_cycle: 20",
+    "evictions_per_hour": "evictions_per_hour: 200",
     "budgets": "budgets: {critical: 64}",
     "routing": "routing: [{queue: shared}]",
     "queue": "queue: shared",
@@ -227,6 +229,10 @@ def compile_policy(policy: Policy) -> Layout:
             ),
             by_cost=policy.preemption.by_cost,
             flips_at_most=policy.preemption.flips_at_most,
+            evictions=plain.EvictionBounds(
+                per_cycle=policy.preemption.evictions_per_cycle,
+                per_hour=policy.preemption.evictions_per_hour,
+            ),
         ),
     )
 

@@ -276,6 +276,8 @@ class PreemptionPart(Part):
 
     by_cost: Annotated[bool, Field(strict=True)] = False
     flips_at_most: Annotated[int, Field(strict=True, ge=1, le=1000)] | None = None
+    evictions_per_cycle: Annotated[int, Field(strict=True, ge=1, le=100_000)] | None = None
+    evictions_per_hour: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] | None = None
 
 
 class Policy(Part):

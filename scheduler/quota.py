@@ -11,6 +11,7 @@ what exceeds its kept part to its parent, and so on up.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 
 from scheduler.layout import FlavorResource, Layout, Limits
@@ -65,8 +66,19 @@ class QuotaTree:
             for root in sorted(set(self.root))
         }
         self.height: tuple[int, ...] = tuple(self._height(node) for node in range(self.size))
+        self.measure(layout)
+
+    def measured(self, layout: Layout) -> QuotaTree:
+        """The same shape with the quotas of another layout; use has to be counted anew."""
+        other = copy.copy(self)
+        other.measure(layout)
+        return other
+
+    def measure(self, layout: Layout) -> None:
+        """Fill in the quotas of a layout of this shape."""
         given = {cohort.name: cohort.quotas for cohort in layout.cohorts}
-        self._measure([q.quotas for q in layout.queues] + [given.get(name, {}) for name in cohorts])
+        queues = [queue.quotas for queue in layout.queues]
+        self._measure(queues + [given.get(name, {}) for name in self.cohort_names])
 
     def _ancestors(self, node: int) -> tuple[int, ...]:
         path = []

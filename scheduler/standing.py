@@ -21,7 +21,8 @@ class EngineError(Exception):
 class Running:
     """A workload that holds capacity. `preemptor` is set once it was told to stop.
 
-    `checkpoint` is when it last saved its progress, None if that is not known.
+    `checkpoint` is when it last saved its progress, None if that is not known. `stuck` says that
+    it was told to stop and does not go, so that nobody waits for its room any more.
     """
 
     workload: Workload
@@ -31,6 +32,12 @@ class Running:
     preemptor: WorkloadId | None = None
     leaving: bool = False
     checkpoint: Seconds | None = None
+    stuck: bool = False
+
+    @property
+    def expected(self) -> bool:
+        """Whether the future counts it as there."""
+        return not self.leaving or self.stuck
 
     @property
     def rank(self) -> Rank:

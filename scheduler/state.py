@@ -16,10 +16,12 @@ from dataclasses import dataclass, field, replace
 from scheduler import aging
 from scheduler.alarms import Alarms
 from scheduler.book import Book, Charge
+from scheduler.brake import Brake
 from scheduler.excess import Excess
 from scheduler.fairshare import UsageLedger
 from scheduler.flavors import Menu, Tried, menu
 from scheduler.history import RunTimes
+from scheduler.inforce import Overrides
 from scheduler.layout import HOSTNAME, Flavor, Layout, Queue
 from scheduler.model import (
     Admission,
@@ -74,10 +76,12 @@ class State:
     now: Seconds = field(init=False, default=0.0)
     alarms: Alarms = field(init=False, default_factory=Alarms)
     flips: Flips = field(init=False)
+    brake: Brake = field(init=False)
     guarded: bool = field(init=False)
     spared: bool = field(init=False, default=False)
     users: UserLedger = field(init=False)
     history: RunTimes = field(init=False, default_factory=RunTimes)
+    overrides: Overrides = field(init=False, default_factory=Overrides)
     releases: list[int] = field(init=False)
     turnover: list[int] = field(init=False)
     _excess: dict[tuple[int, float], Excess] = field(init=False, default_factory=dict)
@@ -103,6 +107,7 @@ class State:
         self.outlook = Outlook(self)
         self.shares = Shares(self.layout, self.tree)
         self.flips = Flips(self.layout.options.flips_at_most)
+        self.brake = Brake(self.layout.options.evictions)
         self.guarded = guards(self.layout)
         self.users = UserLedger(self.layout)
         self.queues = [line_of(queue, self.users) for queue in self.layout.queues]
@@ -214,13 +219,19 @@ class State:
         running.workload = workload
         if not running.leaving:
             self._rank(running)
-            self.outlook.forget()
-            self._excess.clear()
+            self.forget_bounds()
         self.users.hold(workload, 1, at)
+
+    def forget_bounds(self) -> None:
+        """What follows from who may be stopped, and from quota, is worked out anew."""
+        self.outlook.forget()
+        self._excess.clear()
+        self.checked.clear()
 
     def recall(self) -> list[Running]:
         """For a trial, count those who were told to stop as still there, and as targets."""
-        recalled = sorted(self.leaving.values(), key=lambda running: running.rank)
+        going = (running for running in self.leaving.values() if not running.stuck)
+        recalled = sorted(going, key=lambda running: running.rank)
         for running in recalled:
             self.future.charge(running.charge)
             running.leaving = False
@@ -243,7 +254,8 @@ class State:
         self.count[running.charge.queue] -= 1
         if running.leaving:
             del self.leaving[running.workload.id]
-            self.present.discharge(running.charge)
+            for book in self.books if running.stuck else (self.present,):
+                book.discharge(running.charge)
             for claim in self.claims.values():
                 claim.targets.discard(running.workload.id)
         else:
@@ -269,7 +281,7 @@ class State:
 
     def recharge(self, running: Running, charge: Charge) -> None:
         """Somebody holds more or less than before, while he runs."""
-        books = self.books if not running.leaving else (self.present,)
+        books = self.books if running.expected else (self.present,)
         if not running.leaving:
             self._unrank(running)
         for book in books:
