@@ -22,6 +22,7 @@ from bot.views import (
     Unconfirmed,
     WhyView,
 )
+from storage.records import Role
 
 DeskAnswer = Submitted | Done | Unconfirmed | Refused | StatusView | QueueView | WhyView | MineView
 
@@ -57,7 +58,9 @@ def answer(
         case grammar.Form(missing=grammar.GrammarError() as missing):
             return Answer(lists.mistake(voice, missing), private=True)
         case grammar.Form() | grammar.Help(None):
-            return Answer(lists.general_help(voice), private=True)
+            person = desk.person(asker.person)
+            admin = person is not None and person.role is Role.ADMIN
+            return Answer(lists.general_help(voice, admin=admin), private=True)
         case grammar.Help(verb):
             return Answer(lists.verb_help(voice, verb or grammar.Verb.HELP), private=True)
         case grammar.Map(by):

@@ -1,31 +1,96 @@
-"""The values the grammar gives: one frozen class a verb, or one error that points at a token."""
+"""The values the grammar gives: one frozen class a verb."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
 
-from bot.asks import Ask
+from bot.asks import Ask, Change, End, Period, Preference
+from bot.chat.grammar.errors import GrammarError
 from bot.views import Grouping
+from scheduler.model import Priority, Seconds
 
 
 class Verb(enum.StrEnum):
     """The first word of a command. `REQUEST` may be left out."""
 
     REQUEST = "request"
+    TRY = "try"
+    DEBUG = "debug"
+    RUN = "run"
+    HOLD = "hold"
     STATUS = "status"
     QUEUE = "queue"
     WHY = "why"
+    WHEN = "when"
     MINE = "mine"
     MAP = "map"
     CANCEL = "cancel"
     RELEASE = "release"
+    EXTEND = "extend"
+    EDIT = "edit"
+    GIVE = "give"
+    FAIR = "fair"
+    REPORT = "report"
+    PREFS = "prefs"
+    LINK = "link"
     HELP = "help"
+    PAUSE = "pause"
+    RESUME = "resume"
+    BOOST = "boost"
+    PREEMPT = "preempt"
+    DRAIN = "drain"
+    UNDRAIN = "undrain"
+    QUOTA = "quota"
+
+
+ADMIN_VERBS = frozenset(
+    {
+        Verb.PAUSE,
+        Verb.RESUME,
+        Verb.BOOST,
+        Verb.PREEMPT,
+        Verb.DRAIN,
+        Verb.UNDRAIN,
+        Verb.QUOTA,
+    }
+)
+"""What only admins may do: always public, with a reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """A request for GPUs."""
+
+    ask: Ask
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """What would become of a request; nothing is created."""
+
+    ask: Ask
+
+
+@dataclass(frozen=True, slots=True)
+class Debug:
+    """A pod to work in by hand; one GPU if nothing else is said."""
+
+    ask: Ask
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A job of an image. `command` is what stands after `--`, as it was written, if anything."""
+
+    image: str
+    ask: Ask
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """GPUs for pods that the person makes themselves and labels with the request."""
 
     ask: Ask
 
@@ -48,6 +113,13 @@ class Queue:
 @dataclass(frozen=True, slots=True)
 class Why:
     """Why a request waits."""
+
+    request: str
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """When a request is expected to start."""
 
     request: str
 
@@ -81,76 +153,130 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
+class Extend:
+    """Let a lease end later by so many seconds."""
+
+    request: str
+    by: Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Change a request in some of what was asked for."""
+
+    request: str
+    change: Change
+
+
+@dataclass(frozen=True, slots=True)
+class Give:
+    """Hand a request over to a colleague: a Slack id, or `@name` where Slack made none of it."""
+
+    request: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fair:
+    """Shares and decayed chip-hours, of all teams or of one."""
+
+    team: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was used, and how long people waited."""
+
+    period: Period = Period.WEEK
+    team: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prefs:
+    """The asker's preferences: what is set anew, each once; nothing to see them.
+
+    Values are those that `Preference` names.
+    """
+
+    changes: tuple[tuple[Preference, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Ask to be of a team, oneself or somebody else (like `Give.to`); no team to see it."""
+
+    team: str | None = None
+    person: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Help:
     """How to talk to the bot, in all or about one verb."""
 
     verb: Verb | None = None
 
 
-class Mistake(enum.StrEnum):
-    """What is wrong with the token that an error points at."""
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Let nothing start from a queue or pool."""
 
-    UNKNOWN_VERB = "unknown-verb"
-    UNKNOWN_WORD = "unknown-word"
-    MISSING = "missing"
-    ZERO = "zero"
-    NEGATIVE = "negative"
-    NOT_WHOLE = "not-whole"
-    TOO_BIG = "too-big"
-    TOO_SHORT = "too-short"
-    TOO_LONG = "too-long"
-    NAME_TOO_LONG = "name-too-long"
-    TWO_SIZES = "two-sizes"
-    TWICE = "twice"
-    NO_UNIT = "no-unit"
-    NOT_A_REQUEST = "not-a-request"
-    AMBIGUOUS = "ambiguous"
-    LEFT_OVER = "left-over"
-    UNCLOSED = "unclosed"
+    where: str
+    end: End
+    reason: str
 
 
-class Expected(enum.StrEnum):
-    """What would have been right at that place."""
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """End a pause before its time."""
 
-    VERB = "verb"
-    SIZE = "size"
-    DURATION = "duration"
-    OPTION = "option"
-    PRIORITY = "priority"
-    SPEND = "spend"
-    TEAM = "team"
-    NAME = "name"
-    LEVEL = "level"
-    GROUPING = "grouping"
-    REQUEST_ID = "request-id"
-    PAGE = "page"
-    TOPIC = "topic"
-    NOTHING = "nothing"
-    SHORTER = "shorter"
-    QUOTE = "quote"
+    where: str
+    reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GrammarError:
-    """Nothing was done. `text[start:end]` is the token; `example` is a line that would do.
+@dataclass(frozen=True, slots=True)
+class Boost:
+    """Give a request another priority than it may ask for."""
 
-    `near` are the known words closest to the token, best first; `first` is what an
-    earlier token already said, for the mistakes that need two.
-    """
+    request: str
+    priority: Priority
+    end: End
+    reason: str
 
-    mistake: Mistake
-    expected: Expected
-    text: str
-    start: int
-    end: int
-    example: str
-    near: tuple[str, ...] = ()
-    first: str = ""
 
-    @property
-    def token(self) -> str:
-        """What the person wrote there; empty when something is missing."""
-        return self.text[self.start : self.end]
+@dataclass(frozen=True, slots=True)
+class Preempt:
+    """Stop a request for what the engine does not know of."""
+
+    request: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Place nothing new on a node."""
+
+    node: str
+    end: End
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undrain:
+    """Place on a node again."""
+
+    node: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """Give a queue or team another quota in GPUs, of one flavor or of the only one it has."""
+
+    where: str
+    gpus: int
+    flavor: str | None
+    end: End
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,4 +291,8 @@ class Form:
     missing: GrammarError | None = None
 
 
-Command = Form | Request | Status | Queue | Why | Mine | Map | Cancel | Release | Help
+Asking = Request | Try | Debug | Run | Hold
+Looking = Status | Queue | Why | When | Mine | Map | Fair | Report | Help
+Changing = Cancel | Release | Extend | Edit | Give | Prefs | Link
+Order = Pause | Resume | Boost | Preempt | Drain | Undrain | Quota
+Command = Form | Asking | Looking | Changing | Order

@@ -1,82 +1,91 @@
 """From tokens to a command: the first word names the verb, each verb has one reader.
 
-A reader walks the tokens once. A mistake is raised as `_Wrong` inside this package and
+A reader walks the tokens once. A mistake is raised as `Wrong` inside this package and
 leaves it as a `GrammarError`; nothing else is raised, whatever the text.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from rapidfuzz import fuzz, process
 
-from bot.chat.grammar.commands import (
-    Cancel,
-    Command,
-    Expected,
-    Form,
-    GrammarError,
-    Help,
-    Map,
-    Mine,
-    Mistake,
-    Queue,
-    Release,
-    Request,
-    Status,
-    Verb,
-    Why,
-)
+from bot.chat.grammar import orders, readers
+from bot.chat.grammar.active import ACTIVE
+from bot.chat.grammar.commands import Command, Form, Request, Verb
+from bot.chat.grammar.errors import Expected, GrammarError, Mistake
+from bot.chat.grammar.examples import stock
+from bot.chat.grammar.pieces import surely_a_request
 from bot.chat.grammar.reading import Cursor, Wrong
 from bot.chat.grammar.request import has_size, read_ask, read_draft, starts_a_request
-from bot.chat.grammar.table import ENGLISH, EXAMPLE_OF, EXAMPLES, Lexicon
-from bot.chat.grammar.tokens import LONGEST_LINE, Line, Token, tokenize
+from bot.chat.grammar.table import Lexicon
+from bot.chat.grammar.tokens import LONGEST_LINE, Line, Token, is_han, tokenize
 
-_ID = re.compile(r"#?(?:r-?)?(\d{1,12})")
 LIKELY = 72.0
 """From this similarity (0 to 100) on, an unknown word is taken for a misspelt one."""
 
 
 def parse(
-    raw: str, *, lexicon: Lexicon = ENGLISH, here: str | None = None
+    raw: str, *, lexicon: Lexicon = ACTIVE, here: str | None = None
 ) -> Command | GrammarError:
     """Read one line. `here` is the request whose thread it was said in, if any."""
-    line = tokenize(raw)
-    cursor = Cursor(line, lexicon)
+    line = tokenize(raw, lexicon.glued)
     try:
-        _check_form(raw, cursor)
-        return _read(cursor, here)
+        _check_length(raw, line)
+        return _read_whole(Cursor(line, lexicon), here)
     except Wrong as wrong:
         return _error(line, wrong, lexicon, here)
 
 
-def _check_form(raw: str, cursor: Cursor) -> None:
-    line = cursor.line
+def _check_length(raw: str, line: Line) -> None:
     if len(raw) > LONGEST_LINE:
         raise Wrong(Mistake.TOO_LONG, Expected.SHORTER, Token("", "", 0, len(line.text)))
-    if line.unclosed is not None:
-        place = Token("", "", line.unclosed, len(line.text))
-        raise Wrong(Mistake.UNCLOSED, Expected.QUOTE, place)
+
+
+def _read_whole(cursor: Cursor, here: str | None) -> Command:
+    """Read the line. A quote that is never closed is the mistake, wherever it is noticed.
+
+    It is none in a reason or a shell command: those are taken as they were written.
+    """
+    unclosed = cursor.line.unclosed
+    try:
+        found = _read(cursor, here)
+    except Wrong:
+        if unclosed is None:
+            raise
+    else:
+        if unclosed is None or (cursor.rest_from is not None and cursor.rest_from <= unclosed):
+            return found
+    place = Token("", "", unclosed, len(cursor.line.text))
+    raise Wrong(Mistake.UNCLOSED, Expected.QUOTE, place)
 
 
 def _read(cursor: Cursor, here: str | None) -> Command:
-    while (first := cursor.peek()) is not None and first.word in cursor.lexicon.filler:
+    lexicon = cursor.lexicon
+    while (first := cursor.peek()) is not None and first.word in lexicon.filler:
         cursor.take()  # "please", "I"
     if first is None:
         return Form()
-    verb = None if first.quoted else cursor.lexicon.verbs.get(first.word)
+    after = cursor.peek(1)
+    if surely_a_request(first) and after is not None and _verb(after, lexicon) is not None:
+        cursor.swap()  # "R-1042 why"
+        first = after
+    verb = _verb(first, lexicon)
     if verb is not None:
         cursor.take()
         if verb is Verb.REQUEST and cursor.peek() is None:
             return Form()
         return _READERS[verb](cursor, here)
-    if starts_a_request(first, cursor.lexicon):
+    if starts_a_request(first, lexicon):
         return Request(read_ask(cursor))
-    raise Wrong(Mistake.UNKNOWN_VERB, Expected.VERB, first, known=tuple(cursor.lexicon.verbs))
+    raise Wrong(Mistake.UNKNOWN_VERB, Expected.VERB, first, known=tuple(lexicon.verbs))
 
 
-def _request(cursor: Cursor, here: str | None) -> Command:
+def _verb(token: Token, lexicon: Lexicon) -> Verb | None:
+    return None if token.quoted else lexicon.verbs.get(token.word)
+
+
+def _read_request(cursor: Cursor, here: str | None) -> Command:
     draft = read_draft(cursor)
     if has_size(draft):
         return Request(draft)
@@ -84,130 +93,36 @@ def _request(cursor: Cursor, here: str | None) -> Command:
     return Form(draft, _error(cursor.line, wrong, cursor.lexicon, here))
 
 
-def _status(cursor: Cursor, here: str | None) -> Command:
-    token = cursor.take()
-    if token is not None and token.word in cursor.lexicon.options:  # `status team nlp`
-        token = cursor.take() or token
-    _end(cursor)
-    return Status(here if token is None else _topic(token))
-
-
-def _queue(cursor: Cursor, here: str | None) -> Command:
-    del here
-    what: str | None = None
-    page = 1
-    while (token := cursor.take()) is not None:
-        if token.word in cursor.lexicon.page and not token.quoted:
-            page = _page(cursor, token)
-        elif token.word in cursor.lexicon.options and cursor.peek() is not None and what is None:
-            continue
-        elif what is None:
-            what = _topic(token)
-        else:
-            raise Wrong(Mistake.LEFT_OVER, Expected.NOTHING, token)
-    return Queue(what, page)
-
-
-def _page(cursor: Cursor, after: Token) -> int:
-    token = cursor.take()
-    if token is None:
-        raise Wrong(Mistake.MISSING, Expected.PAGE, cursor.end())
-    if re.fullmatch(r"0+", token.word):
-        raise Wrong(Mistake.ZERO, Expected.PAGE, token)
-    if not re.fullmatch(r"\d{1,5}", token.word):
-        raise Wrong(Mistake.UNKNOWN_WORD, Expected.PAGE, token, first=after.text)
-    return int(token.word)
-
-
-def _why(cursor: Cursor, here: str | None) -> Command:
-    return Why(_request_id(cursor, here))
-
-
-def _cancel(cursor: Cursor, here: str | None) -> Command:
-    return Cancel(_request_id(cursor, here))
-
-
-def _release(cursor: Cursor, here: str | None) -> Command:
-    return Release(_request_id(cursor, here))
-
-
-def _mine(cursor: Cursor, here: str | None) -> Command:
-    del here
-    _end(cursor)
-    return Mine()
-
-
-def _map(cursor: Cursor, here: str | None) -> Command:
-    """`map`, `map team`, `map by team`."""
-    del here
-    token = cursor.take()
-    if token is not None and token.word == "by":
-        token = cursor.take() or token
-    if token is None:
-        return Map()
-    groupings = cursor.lexicon.groupings
-    if token.quoted or token.word not in groupings:
-        raise Wrong(Mistake.UNKNOWN_WORD, Expected.GROUPING, token, known=tuple(groupings))
-    _end(cursor)
-    return Map(groupings[token.word])
-
-
-def _help(cursor: Cursor, here: str | None) -> Command:
-    del here
-    token = cursor.take()
-    if token is None:
-        return Help()
-    verb = cursor.lexicon.verbs.get(token.word)
-    if verb is None:
-        raise Wrong(Mistake.UNKNOWN_WORD, Expected.VERB, token, known=tuple(cursor.lexicon.verbs))
-    _end(cursor)
-    return Help(verb)
-
-
 _READERS: dict[Verb, Callable[[Cursor, str | None], Command]] = {
-    Verb.REQUEST: _request,
-    Verb.STATUS: _status,
-    Verb.QUEUE: _queue,
-    Verb.WHY: _why,
-    Verb.MINE: _mine,
-    Verb.MAP: _map,
-    Verb.CANCEL: _cancel,
-    Verb.RELEASE: _release,
-    Verb.HELP: _help,
+    Verb.REQUEST: _read_request,
+    Verb.TRY: readers.read_try,
+    Verb.DEBUG: readers.read_debug,
+    Verb.RUN: readers.read_run,
+    Verb.HOLD: readers.read_hold,
+    Verb.STATUS: readers.read_status,
+    Verb.QUEUE: readers.read_queue,
+    Verb.WHY: readers.read_why,
+    Verb.WHEN: readers.read_when,
+    Verb.MINE: readers.read_mine,
+    Verb.MAP: readers.read_map,
+    Verb.CANCEL: readers.read_cancel,
+    Verb.RELEASE: readers.read_release,
+    Verb.EXTEND: readers.read_extend,
+    Verb.EDIT: readers.read_edit,
+    Verb.GIVE: readers.read_give,
+    Verb.FAIR: readers.read_fair,
+    Verb.REPORT: readers.read_report,
+    Verb.PREFS: readers.read_prefs,
+    Verb.LINK: readers.read_link,
+    Verb.HELP: readers.read_help,
+    Verb.PAUSE: orders.read_pause,
+    Verb.RESUME: orders.read_resume,
+    Verb.BOOST: orders.read_boost,
+    Verb.PREEMPT: orders.read_preempt,
+    Verb.DRAIN: orders.read_drain,
+    Verb.UNDRAIN: orders.read_undrain,
+    Verb.QUOTA: orders.read_quota,
 }
-
-
-def _request_id(cursor: Cursor, here: str | None) -> str:
-    token = cursor.take()
-    if token is not None and token.word in cursor.lexicon.verbs.keys() | cursor.lexicon.filler:
-        token = cursor.take() or token  # `cancel request R-1042`
-    if token is None:
-        if here is not None:
-            return here
-        raise Wrong(Mistake.MISSING, Expected.REQUEST_ID, cursor.end())
-    found = _ID.fullmatch(token.word.rstrip("?."))
-    if found is None or token.quoted:
-        raise Wrong(Mistake.UNKNOWN_WORD, Expected.REQUEST_ID, token)
-    _end(cursor)
-    return f"R-{int(found[1])}"
-
-
-def _topic(token: Token) -> str:
-    """A request id in its canonical form, a person's Slack id, or the word as it was written."""
-    if token.user is not None:
-        return token.user
-    found = None if token.quoted else _ID.fullmatch(token.word)
-    if found is not None:
-        return f"R-{int(found[1])}"
-    if len(token.text) > 80 or not token.word.strip():
-        raise Wrong(Mistake.UNKNOWN_WORD, Expected.TOPIC, token)
-    return token.text
-
-
-def _end(cursor: Cursor) -> None:
-    token = cursor.peek()
-    if token is not None:
-        raise Wrong(Mistake.LEFT_OVER, Expected.NOTHING, token)
 
 
 def _error(line: Line, wrong: Wrong, lexicon: Lexicon, here: str | None) -> GrammarError:
@@ -241,20 +156,19 @@ def _mended(
         return None
     token = wrong.token
     fixed = f"{line.text[: token.start]}{near[0]}{line.text[token.end :]}".strip()
-    if tokenize(fixed).unclosed is not None:
-        return None
     try:
-        _read(Cursor(tokenize(fixed), lexicon), here)
+        _read_whole(Cursor(tokenize(fixed, lexicon.glued), lexicon), here)
     except Wrong:
         return None
     return fixed
 
 
 def _example(line: Line, wrong: Wrong, lexicon: Lexicon) -> str:
-    """A stock line: of the verb that was meant, where one was."""
-    verb = lexicon.verbs.get(line.tokens[0].word) if line.tokens else None
-    if verb in {None, Verb.REQUEST}:
-        return EXAMPLE_OF[wrong.expected]
+    """A stock line in the language that was written."""
+    chinese = any(map(is_han, line.text))
     if wrong.expected is Expected.PAGE:
-        return EXAMPLE_OF[Expected.PAGE]
-    return EXAMPLES[verb or Verb.HELP][-1]
+        return stock(Verb.QUEUE, wrong.expected, chinese=chinese)
+    words = (token for token in line.tokens if token.word not in lexicon.filler)
+    first = next(words, None)
+    verb = None if first is None else _verb(first, lexicon)
+    return stock(verb or Verb.REQUEST, wrong.expected, chinese=chinese)

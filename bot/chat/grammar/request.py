@@ -1,49 +1,38 @@
-"""Reads the words of a request: one size, at most one model and lease, and options.
+"""Reads the words of a request: size, model and lease, and the options of it.
 
-Sizes: `16`, `16 gpus` (GPUs), `16xh100`, `2 nodes`, `4x8` or `4 x 8` (pods × GPUs a pod),
-`4 pods of 8`. Nearness: `same rack`, `prefer block`, `spread`.
+Nearness: `same rack`, `prefer block`, `spread`. A smaller start: `at least 8`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TypeVar
 
-from bot.asks import SHORTEST_LEASE, Ask, Nearness, Together
-from bot.chat.grammar.commands import Expected, Mistake
+from bot.asks import Ask, Change, Nearness, Provision, Together
+from bot.chat.grammar.errors import Expected, Mistake
+from bot.chat.grammar.pieces import look_up, short
 from bot.chat.grammar.reading import Cursor, Wrong
+from bot.chat.grammar.sizes import NUMBER, Sizes, starts_with_a_size, whole
 from bot.chat.grammar.table import Lexicon, Option
-from bot.chat.grammar.tokens import Token
+from bot.chat.grammar.tokens import Token, is_han
 from scheduler.model import Priority, Spend
 
-MOST_GPUS = 100_000
-LONGEST_LEASE = 366 * 86400.0
 LONGEST_NAME = 60
 LONGEST_TEAM = 40
 
-_T = TypeVar("_T")
-
-_NUMBER = re.compile(r"\d{1,30}")
-_SHAPE = re.compile(r"(\d{1,30})x(\d{1,30})")
-_OF_MODEL = re.compile(r"(\d{1,30})x([a-z]{1,5}\d.{0,20})")
-_MODEL = re.compile(r"[a-z]{1,5}\d{1,4}[a-z]{0,3}(?:[-_][a-z0-9]{1,12}){0,4}")
-_SPAN = re.compile(r"(\d{1,30}(?:\.\d{1,6})?)([a-z]{1,8})")
-_SIGNED = re.compile(r"-\d.*")
 _LEVEL = re.compile(r"[a-z][a-z0-9._/-]{0,39}")
-_DECIMAL = re.compile(r"\d{1,30}\.\d{1,30}")
+_KEY = re.compile(r"[=:＝：]")
 
 
 def starts_a_request(token: Token, lexicon: Lexicon) -> bool:
     """Whether a line that starts with this token can only be a request."""
     word = token.word
     return not token.quoted and (
-        word[:1].isdigit()
-        or _SIGNED.fullmatch(word) is not None
-        or _MODEL.fullmatch(word) is not None
+        starts_with_a_size(word, lexicon)
         or word in lexicon.flags
         or word in lexicon.filler
         or word in lexicon.nearness
+        or word in lexicon.provisions
+        or word in lexicon.shorthands
         or _option(word, lexicon) is not None
     )
 
@@ -58,10 +47,14 @@ def read_ask(cursor: Cursor) -> Ask:
 
 def read_draft(cursor: Cursor) -> Ask:
     """Like `read_ask`, but the size may be missing."""
-    reader = _Reader(cursor)
-    while (token := cursor.take()) is not None:
-        reader.read(token)
-    return reader.finish()
+    return _read(cursor).ask()
+
+
+def read_change(cursor: Cursor) -> Change:
+    """What shall be different, in the words of a request. Raises Wrong where nothing is said."""
+    if cursor.peek() is None:
+        raise Wrong(Mistake.MISSING, Expected.CHANGE, cursor.end())
+    return _read(cursor).change()
 
 
 def has_size(ask: Ask) -> bool:
@@ -70,52 +63,65 @@ def has_size(ask: Ask) -> bool:
 
 
 def _option(word: str, lexicon: Lexicon) -> Option | None:
-    return lexicon.options.get(re.split(r"[=:]", word, maxsplit=1)[0])
+    return lexicon.options.get(_KEY.split(word, maxsplit=1)[0])
 
 
-class _Reader:
+def _read(cursor: Cursor) -> _Reader:
+    reader = _Reader(cursor)
+    while (token := cursor.take()) is not None:
+        reader.read(token)
+    reader.check_minimum()
+    return reader
+
+
+class _Reader(Sizes):
     """What has been understood so far."""
 
     def __init__(self, cursor: Cursor) -> None:
-        self.cursor, self.lexicon = cursor, cursor.lexicon
-        self.size: dict[str, int] = {}
-        self.size_token: Token | None = None
-        self.model: Token | None = None
-        self.lease: float | None = None
-        self.lease_token: Token | None = None
+        super().__init__(cursor)
         self.preemptible: bool | None = None
         self.priority: Priority | None = None
         self.spend: Spend | None = None
         self.team: str | None = None
         self.name: str | None = None
         self.topology: Together | None = None
+        self.provision: Provision | None = None
+        self.minimum: int | None = None
+        self._least: tuple[Token, str | None] | None = None
 
     def read(self, token: Token) -> None:
         """Understand one token, with those after it that belong to it."""
         word, lexicon = token.word, self.lexicon
         if token.quoted or token.user:
             raise Wrong(Mistake.UNKNOWN_WORD, Expected.OPTION, token)
-        if _option(word, lexicon) is not None:
-            self._read_option(token)
+        if starts_with_a_size(word, lexicon) and word not in lexicon.provisions:
+            self.read_size(token)
         elif word in lexicon.flags:
             self._set_preemptible(token, wanted=lexicon.flags[word])
         elif word in lexicon.nearness:
             self._read_nearness(token)
         elif word in lexicon.negations:
             self._read_negation(token)
-        elif word[:1].isdigit() or _SIGNED.fullmatch(word):
-            self._read_number(token)
-        elif _MODEL.fullmatch(word):
-            self._set_model(token)
+        elif word in lexicon.provisions:
+            self._set_provision(token)
+        else:
+            self._read_option(token)
+
+    def _read_option(self, token: Token) -> None:
+        """`team nlp`, `高优先级`, or a word that says nothing. Raises Wrong at any other."""
+        word, lexicon = token.word, self.lexicon
+        named = _option(word, lexicon)
+        if word in lexicon.shorthands:
+            option, value = lexicon.shorthands[word]
+            self._set_option(option, token, Token(value, value, token.start, token.end))
+        elif named is not None:
+            self._set_option(named, token, self._value_of(token, named))
         elif word in lexicon.priorities:
-            value = lexicon.priorities[word].value
-            options = ("priority", "spend") if word in lexicon.spends else ("priority",)
-            near = tuple(f"{option} {value}" for option in options)
-            raise Wrong(Mistake.AMBIGUOUS, Expected.OPTION, token, near=near)
-        elif word not in lexicon.filler | lexicon.gpus:
+            self._refuse_bare_level(token)
+        elif word not in lexicon.filler | lexicon.gpus | lexicon.measures:
             raise Wrong(Mistake.UNKNOWN_WORD, Expected.OPTION, token, known=self._known())
 
-    def finish(self) -> Ask:
+    def ask(self) -> Ask:
         """The ask, once all tokens are read."""
         return Ask(
             gpus=self.size.get("gpus"),
@@ -131,139 +137,50 @@ class _Reader:
             name=self.name,
             text=self.cursor.line.text,
             topology=self.topology,
+            minimum=self.minimum,
+            provision=self.provision,
         )
+
+    def change(self) -> Change:
+        """The change, once all tokens are read."""
+        return Change(
+            gpus=self.size.get("gpus"),
+            nodes=self.size.get("nodes"),
+            pods=self.size.get("pods"),
+            gpus_per_pod=self.size.get("gpus_per_pod"),
+            model=self.model.word if self.model else None,
+            duration=self.lease,
+            preemptible=self.preemptible,
+            spend=self.spend,
+            priority=self.priority,
+            team=self.team,
+            name=self.name,
+            topology=self.topology,
+            minimum=self.minimum,
+            provision=self.provision,
+        )
+
+    def check_minimum(self) -> None:
+        """Raises Wrong if the smaller start is not smaller, or counted otherwise than the size."""
+        if self._least is None or not self.size:
+            return
+        token, unit = self._least
+        counts = next(iter(self.size))
+        if unit is not None and unit != counts:
+            raise Wrong(Mistake.OTHER_UNIT, Expected.MINIMUM, token)
+        if self.minimum is not None and self.minimum > self.size[counts]:
+            raise Wrong(Mistake.PAST_SIZE, Expected.MINIMUM, token)
 
     def _known(self) -> tuple[str, ...]:
         lex = self.lexicon
-        words = (
-            *lex.options,
-            *lex.flags,
-            *lex.nearness,
-            *lex.times,
-            *lex.nodes,
-            *lex.pods,
-            *lex.gpus,
-        )
-        return tuple(word for word in words if len(word) > 3)
+        tables = (lex.options, lex.flags, lex.nearness, lex.provisions, lex.times, lex.units())
+        return tuple(word for table in tables for word in sorted(table) if len(word) > 3)
 
-    def _read_number(self, token: Token) -> None:
-        word = token.word
-        if _SIGNED.fullmatch(word):
-            expected = Expected.DURATION if self._meant_as_lease(word) else Expected.SIZE
-            raise Wrong(Mistake.NEGATIVE, expected, token)
-        if shape := _SHAPE.fullmatch(word):
-            self._set_shape(token, shape[1], shape[2])
-        elif of_model := _OF_MODEL.fullmatch(word):
-            self._set_size(token, gpus=self._whole(token, of_model[1]))
-            start = token.end - len(of_model[2])
-            self._set_model(Token(of_model[2], of_model[2], start, token.end))
-        elif _NUMBER.fullmatch(word) or _DECIMAL.fullmatch(word):
-            self._read_plain_number(token)
-        else:
-            self._read_span(token)
-
-    def _read_plain_number(self, token: Token) -> None:
-        after = self.cursor.peek()
-        follows = "" if after is None or after.quoted else after.word
-        third = self.cursor.peek(1)
-        if follows in self.lexicon.times:
-            self._read_span_of_two(token, follows)
-        elif self._must_be_lease(follows):
-            near = (f"{token.word}h",) if self.lease is None else ()
-            raise Wrong(Mistake.NO_UNIT, Expected.DURATION, token, near=near)
-        elif _DECIMAL.fullmatch(token.word):
-            raise Wrong(Mistake.NOT_WHOLE, Expected.SIZE, token)
-        elif follows in self.lexicon.nodes:
-            self.cursor.take()
-            self._set_size(token, nodes=self._whole(token, token.word))
-        elif follows in self.lexicon.pods:
-            self.cursor.take()
-            self._read_pods(token)
-        elif follows == "x" and third is not None and _NUMBER.fullmatch(third.word):
-            self.cursor.take()
-            self.cursor.take()
-            self._set_shape(token, token.word, third.word)
-        else:
-            self._set_size(token, gpus=self._whole(token, token.word))
-
-    def _must_be_lease(self, follows: str) -> bool:
-        """A bare number after the size, not followed by what would make it a second size."""
-        lexicon = self.lexicon
-        counted = follows in lexicon.gpus | lexicon.nodes | lexicon.pods | {"x"}
-        looks_like_size = counted or _MODEL.fullmatch(follows) is not None
-        return self.size_token is not None and not looks_like_size
-
-    def _meant_as_lease(self, signed: str) -> bool:
-        """Whether a negative number has a unit of time, or stands where only a time can."""
-        after = self.cursor.peek()
-        follows = "" if after is None or after.quoted else after.word
-        span = _SPAN.match(signed.lstrip("-"))
-        if span is not None:
-            return span[2] in self.lexicon.times
-        return follows in self.lexicon.times or self._must_be_lease(follows)
-
-    def _read_pods(self, token: Token) -> None:
-        pods = self._whole(token, token.word)
-        while (after := self.cursor.peek()) is not None and after.word in self.lexicon.filler:
-            self.cursor.take()
-        each = self.cursor.take()
-        if each is None or not _NUMBER.fullmatch(each.word):
-            raise Wrong(Mistake.MISSING, Expected.SIZE, each or self.cursor.end())
-        self._set_size(token, pods=pods, gpus_per_pod=self._whole(each, each.word))
-
-    def _read_span(self, token: Token) -> None:
-        """`8h`, `90min`, `1h30m`, `1.5d`."""
-        total, place = 0.0, 0
-        while found := _SPAN.match(token.word, place):
-            unit = self.lexicon.times.get(found[2])
-            if unit is None:
-                break
-            total += float(found[1]) * unit
-            place = found.end()
-        if place < len(token.word):
-            known = tuple(unit for unit in self.lexicon.times if len(unit) > 2)
-            raise Wrong(Mistake.UNKNOWN_WORD, Expected.OPTION, token, known=known)
-        self._set_lease(token, total)
-
-    def _read_span_of_two(self, token: Token, unit: str) -> None:
-        after = self.cursor.take()
-        end = after.end if after else token.end
-        both = Token(self.cursor.line.text[token.start : end], token.word, token.start, end)
-        self._set_lease(both, float(token.word) * self.lexicon.times[unit])
-
-    def _set_lease(self, token: Token, seconds: float) -> None:
-        if self.lease_token is not None:
-            raise Wrong(Mistake.TWICE, Expected.NOTHING, token, first=self.lease_token.text)
-        if seconds <= 0:
-            raise Wrong(Mistake.ZERO, Expected.DURATION, token)
-        if seconds < SHORTEST_LEASE:
-            raise Wrong(Mistake.TOO_SHORT, Expected.DURATION, token)
-        if seconds > LONGEST_LEASE:
-            raise Wrong(Mistake.TOO_BIG, Expected.DURATION, token)
-        self.lease, self.lease_token = seconds, token
-
-    def _set_shape(self, token: Token, pods: str, each: str) -> None:
-        self._set_size(token, pods=self._whole(token, pods), gpus_per_pod=self._whole(token, each))
-
-    def _set_size(self, token: Token, **size: int) -> None:
-        if self.size_token is not None:
-            raise Wrong(Mistake.TWO_SIZES, Expected.NOTHING, token, first=self.size_token.text)
-        if size.get("pods", 1) * size.get("gpus_per_pod", 1) > MOST_GPUS:
-            raise Wrong(Mistake.TOO_BIG, Expected.SIZE, token)
-        self.size, self.size_token = size, token
-
-    def _whole(self, token: Token, digits: str) -> int:
-        value = int(digits)
-        if value == 0:
-            raise Wrong(Mistake.ZERO, Expected.SIZE, token)
-        if value > MOST_GPUS:
-            raise Wrong(Mistake.TOO_BIG, Expected.SIZE, token)
-        return value
-
-    def _set_model(self, token: Token) -> None:
-        if self.model is not None:
-            raise Wrong(Mistake.TWICE, Expected.NOTHING, token, first=self.model.text)
-        self.model = token
+    def _refuse_bare_level(self, token: Token) -> None:
+        value = self.lexicon.priorities[token.word].value
+        options = ("priority", "spend") if token.word in self.lexicon.spends else ("priority",)
+        near = tuple(f"{option} {value}" for option in options)
+        raise Wrong(Mistake.AMBIGUOUS, Expected.OPTION, token, near=near)
 
     def _read_negation(self, token: Token) -> None:
         after = self.cursor.take()
@@ -275,6 +192,11 @@ class _Reader:
         if self.preemptible is not None and self.preemptible is not wanted:
             raise Wrong(Mistake.TWICE, Expected.NOTHING, token, first="preemptible")
         self.preemptible = wanted
+
+    def _set_provision(self, token: Token) -> None:
+        if self.provision is not None:
+            raise Wrong(Mistake.TWICE, Expected.NOTHING, token, first=self.provision.value)
+        self.provision = self.lexicon.provisions[token.word]
 
     def _read_nearness(self, token: Token) -> None:
         """`same rack`, `prefer the same block`, `spread`; which levels there are the desk knows."""
@@ -291,45 +213,75 @@ class _Reader:
             level = self.cursor.take()
         if level is None:
             raise Wrong(Mistake.MISSING, Expected.LEVEL, self.cursor.end())
-        if level.quoted or level.user or not _LEVEL.fullmatch(level.word):
+        word = lexicon.levels.get(level.word, level.word)
+        if level.quoted or level.user or not _LEVEL.fullmatch(word):
             known = tuple(sorted(lexicon.levels))
             raise Wrong(Mistake.UNKNOWN_WORD, Expected.LEVEL, level, known=known)
-        self.topology = Together(nearness, level.word)
+        self.topology = Together(nearness, word)
 
-    def _read_option(self, token: Token) -> None:
-        option, value = self._value_of(token)
+    def _set_option(self, option: Option, token: Token, value: Token) -> None:
         if getattr(self, option.value) is not None:
             raise Wrong(Mistake.TWICE, Expected.NOTHING, token, first=option.value)
         match option:
             case Option.PRIORITY:
-                self.priority = self._look_up(value, self.lexicon.priorities, Expected.PRIORITY)
+                self.priority = look_up(value, self.lexicon.priorities, Expected.PRIORITY)
             case Option.SPEND:
-                self.spend = self._look_up(value, self.lexicon.spends, Expected.SPEND)
+                self.spend = look_up(value, self.lexicon.spends, Expected.SPEND)
             case Option.TEAM:
-                self.team = self._short(value, LONGEST_TEAM, Expected.TEAM)
+                self.team = short(value, LONGEST_TEAM, Expected.TEAM)
             case Option.NAME:
-                self.name = self._short(value, LONGEST_NAME, Expected.NAME)
+                self.name = short(value, LONGEST_NAME, Expected.NAME)
+            case Option.MINIMUM:
+                self._set_minimum(value)
 
-    def _value_of(self, token: Token) -> tuple[Option, Token]:
-        """An option and its value: `team nlp`, `team=nlp`, `team: nlp`, `name "long run"`."""
-        key = re.split(r"[=:]", token.text, maxsplit=1)[0]
-        option = self.lexicon.options[re.split(r"[=:]", token.word, maxsplit=1)[0]]
+    def _set_minimum(self, value: Token) -> None:
+        if not NUMBER.fullmatch(value.word):
+            raise Wrong(Mistake.UNKNOWN_WORD, Expected.MINIMUM, value)
+        self.minimum = whole(value, value.word, Expected.MINIMUM)
+        self._skip_measures()
+        after, unit = self.cursor.peek(), None
+        for words, counted in (
+            (self.lexicon.nodes, "nodes"),
+            (self.lexicon.pods, "pods"),
+            (self.lexicon.gpus, "gpus"),
+        ):
+            if after is not None and not after.quoted and after.word in words:
+                self.cursor.take()
+                unit = counted
+                break
+        self._least = value, unit
+
+    def _value_of(self, token: Token, option: Option) -> Token:
+        """An option's value: `team nlp`, `team=nlp`, `team: nlp`, `团队：nlp`, `name "x y"`."""
+        key = _KEY.split(token.text, maxsplit=1)[0]
         inside = token.text[len(key) + 1 :]
         if inside:
             start = token.start + len(key) + 1
-            line = Token(inside, inside.casefold(), start, token.end)
-            return option, line
+            return Token(inside, inside.casefold(), start, token.end)
         value = self.cursor.take()
+        if value is not None and not value.quoted and value.text[:1] in set("=:＝："):
+            rest = value.text[1:]
+            value = (
+                Token(rest, value.word[1:], value.start + 1, value.end)
+                if rest
+                else self.cursor.take()
+            )
         if value is None or not value.text.strip():
             raise Wrong(Mistake.MISSING, Expected(option.value), value or self.cursor.end())
-        return option, value
+        return self._whole_name(token, value) if option in {Option.TEAM, Option.NAME} else value
 
-    def _look_up(self, token: Token, table: Mapping[str, _T], expected: Expected) -> _T:
-        if token.word not in table:
-            raise Wrong(Mistake.UNKNOWN_WORD, expected, token, known=tuple(table))
-        return table[token.word]
+    def _whole_name(self, key: Token, value: Token) -> Token:
+        """A name with what was cut off it: Chinese words known otherwise, digits, letters.
 
-    def _short(self, token: Token, longest: int, expected: Expected) -> str:
-        if len(token.text) > longest:
-            raise Wrong(Mistake.NAME_TOO_LONG, expected, token)
-        return token.text
+        After a space all that is written without one belongs to it; without one, only
+        what is Chinese too, so that `团队视觉8小时` has a team and a lease.
+        """
+        apart = value.start > key.end
+        while (after := self.cursor.peek()) is not None and not value.quoted and not value.user:
+            same = is_han(value.text[-1:]) and is_han(after.text[:1])
+            if after.quoted or after.user or after.start != value.end or not (apart or same):
+                break
+            self.cursor.take()
+            text = value.text + after.text
+            value = Token(text, text.casefold(), value.start, after.end)
+        return value

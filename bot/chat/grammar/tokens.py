@@ -18,6 +18,9 @@ _SLACK = re.compile(r"<([@#!]?)([^<>|\s]{1,200})(?:\|([^<>]{0,200}))?>")
 _ENTITY = {"&amp;": "&", "&lt;": "<", "&gt;": ">"}
 _QUOTES = {'"': '"', "“": "”", "”": "”", "„": "“", "«": "»", "「": "」", "'": "'", "‘": "’"}
 _TIMES = str.maketrans({"×": "x", "✕": "x", "✖": "x", "*": "x", "х": "x"})
+_BREAKS = frozenset("，。、；！,;")
+"""What parts two words like a space does; an ASCII comma only where no digit follows."""
+_DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"两": 2}
 _MINUS = str.maketrans({"−": "-", "–": "-", "‐": "-", "‑": "-", "—": "-"})
 
 
@@ -42,14 +45,17 @@ class Line:
     unclosed: int | None = None
 
 
-def tokenize(raw: str) -> Line:
-    """Cut at white space, quotes, and where Chinese or Japanese script meets other script."""
+def tokenize(raw: str, glued: frozenset[str] = frozenset()) -> Line:
+    """Cut at white space, quotes, and where Chinese or Japanese script meets other script.
+
+    In such script, the words of `glued` are cut off the front of a run, the longest first.
+    """
     text, mentions = _decode(raw[:LONGEST_LINE])
     tokens: list[Token] = []
     unclosed = None
     place = 0
     while place < len(text):
-        if text[place].isspace():
+        if text[place].isspace() or text[place] in _BREAKS:
             place += 1
         elif place in mentions:
             end, user = mentions[place]
@@ -64,10 +70,43 @@ def tokenize(raw: str) -> Line:
             place = end + 1
         else:
             end = _end_of_word(text, place, mentions)
-            piece = text[place:end]
-            tokens.append(Token(piece, normalise(piece), place, end))
+            tokens += _words(text[place:end], place, glued)
             place = end
     return Line(text, tuple(token for token in tokens if token.word or token.quoted), unclosed)
+
+
+def _words(piece: str, start: int, glued: frozenset[str]) -> list[Token]:
+    """A piece without spaces as tokens: one, or those that known Chinese words make of it."""
+    if not is_han(piece[0]):
+        return [Token(piece, normalise(piece), start, start + len(piece))]
+    tokens: list[Token] = []
+    place = 0
+    longest = max(map(len, glued), default=0)
+    while place < len(piece):
+        number = _numeral(piece, place, glued)
+        sizes = range(min(longest, len(piece) - place), 0, -1)
+        size = next((n for n in sizes if piece[place : place + n] in glued), 0)
+        end = place + (number[0] if number else size) if number or size else len(piece)
+        text = piece[place:end]
+        word = str(number[1]) if number else normalise(text)
+        tokens.append(Token(text, word, start + place, start + end))
+        place = end
+    return tokens
+
+
+def _numeral(piece: str, place: int, glued: frozenset[str]) -> tuple[int, int] | None:
+    """The length and value of a Chinese number up to 99 with a known word after it: `十六卡`."""
+    tens, ones, end = 0, None, place
+    while end < len(piece) and end < place + 3 and (piece[end] in _DIGITS or piece[end] == "十"):
+        if piece[end] == "十":
+            tens, ones = (1 if ones is None else ones), None
+        else:
+            ones = _DIGITS[piece[end]]
+        end += 1
+    follows = any(piece[end : end + n] in glued for n in (1, 2, 3, 4))
+    if end == place or not follows:
+        return None
+    return end - place, 10 * tens + (ones or 0)
 
 
 def normalise(text: str) -> str:
@@ -83,16 +122,25 @@ def _digit(char: str) -> str:
 
 
 def _end_of_word(text: str, start: int, mentions: dict[int, tuple[int, str]]) -> int:
-    han = _is_han(text[start])
+    han = is_han(text[start])
     end = start + 1
     while end < len(text) and not text[end].isspace() and end not in mentions:
-        if _is_han(text[end]) is not han or (text[end] in _QUOTES and text[end - 1] in "=:"):
+        if is_han(text[end]) is not han or _parts(text, end):
             break
         end += 1
     return end
 
 
-def _is_han(char: str) -> bool:
+def _parts(text: str, place: int) -> bool:
+    """Whether a word ends before this character: a quoted value, or a comma and the like."""
+    char = text[place]
+    if char in _QUOTES:
+        return text[place - 1] in "=:＝："
+    return char in _BREAKS and not (char in ",;" and text[place + 1 : place + 2].strip())
+
+
+def is_han(char: str) -> bool:
+    """Whether a character is written without spaces between words."""
     return "\u3400" <= char <= "\u9fff" or "\uf900" <= char <= "\ufaff"
 
 

@@ -193,7 +193,7 @@ def _messages() -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
             for view in (saying.MAP, dataclasses.replace(saying.MAP, by=views.Grouping.TEAM))
         ],
     )
-    yield "help", lambda: [lists.general_help(VOICE)]
+    yield "help", lambda: [lists.general_help(VOICE, admin=admin) for admin in (False, True)]
     yield "help-verbs", lambda: [lists.verb_help(VOICE, verb) for verb in grammar.Verb]
     yield "reasons", lambda: [requests.card(VOICE, _because(reason)) for reason in WaitReason]
     yield (

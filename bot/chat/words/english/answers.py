@@ -18,13 +18,32 @@ _HELP: dict[Verb, str] = {
         "`preemptible`, `priority low|medium|high|critical`, `team …`, `spend low|high`, "
         "`same rack|block`, `prefer rack|block`, `spread`, `name …`"
     ),
+    Verb.TRY: "what would become of a request, without asking",
+    Verb.DEBUG: "a pod to work in by hand, with one GPU unless you say more",
+    Verb.RUN: "a job of an image; what stands after `--` is run in it",
+    Verb.HOLD: "GPUs for pods that you make yourself and label with the request",
     Verb.STATUS: "your requests and the cluster, or one request, person or team",
     Verb.QUEUE: "who waits, in the order they will be tried, and why",
     Verb.WHY: "why a request waits, who is ahead, who holds what it needs",
+    Verb.WHEN: "when a request is expected to start, as a range, and what that rests on",
     Verb.MINE: "all your requests, with buttons",
     Verb.MAP: "a picture of the cluster: blocks, racks, nodes, and whose each GPU is",
     Verb.CANCEL: "end a request, waiting or running",
     Verb.RELEASE: "give the GPUs of a running request back",
+    Verb.EXTEND: "let a lease end later, unless somebody waits for the GPUs",
+    Verb.EDIT: "change a request in the words of a request: size, time, priority, name and so on",
+    Verb.GIVE: "hand a request over to a colleague, who is charged from then on",
+    Verb.FAIR: "shares of the teams, and what each has used lately",
+    Verb.REPORT: "what was used and how long people waited, in a week or a month",
+    Verb.PREFS: "your language, quiet hours, notices and digest",
+    Verb.LINK: "ask to be of a team; its lead confirms it",
+    Verb.PAUSE: "let nothing start from a queue or pool for a while",
+    Verb.RESUME: "end a pause before its time",
+    Verb.BOOST: "give a request another priority for a while",
+    Verb.PREEMPT: "stop a request for what the engine does not know of; it waits again",
+    Verb.DRAIN: "place nothing new on a node",
+    Verb.UNDRAIN: "place on a node again",
+    Verb.QUOTA: "give a queue or team another quota for a while",
     Verb.HELP: "this text, or more about one command",
 }
 
@@ -238,6 +257,10 @@ class Answers(Standing):
             for example in EXAMPLES[verb]
         ]
         return join("\n", [say("Examples:"), *lines])
+
+    def help_admin(self) -> Markup:
+        """Heads the commands that only admins may say."""
+        return say("*For admins*: posted for all to read, each with a reason.")
 
     def help_doors(self) -> Markup:
         """Where else it works."""

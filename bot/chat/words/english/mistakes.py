@@ -33,6 +33,8 @@ _MISTAKES: dict[Mistake, str] = {
     Mistake.AMBIGUOUS: "`{token}` could mean two things.",
     Mistake.LEFT_OVER: "`{token}` is more than I expected.",
     Mistake.UNCLOSED: "A quote is opened here and not closed.",
+    Mistake.OTHER_UNIT: "`{token}` is counted otherwise than the size.",
+    Mistake.PAST_SIZE: "`{token}` is more than the size itself.",
 }
 
 _EXPECTED: dict[Expected, str] = {
@@ -50,6 +52,23 @@ _EXPECTED: dict[Expected, str] = {
     Expected.LEVEL: "A level of the cluster comes here, such as `rack` or `block`.",
     Expected.GROUPING: "A map is coloured by `pool` or by `team`.",
     Expected.REQUEST_ID: "A request's id comes here, such as `R-1042`.",
+    Expected.MINIMUM: "The smallest size that would do comes here, counted as the size is.",
+    Expected.IMAGE: "The image to run comes here, such as `nvcr.io/nvidia/pytorch:25.01-py3`.",
+    Expected.CHANGE: "Say what shall be different, in the words of a request.",
+    Expected.PERSON: "A colleague comes here: `@` and their name.",
+    Expected.PERIOD: "A report is about a `week` or a `month`.",
+    Expected.PREFERENCE: (
+        "You can set `language`, `quiet`, `notices` and `digest`, or say `mute` or `unmute`."
+    ),
+    Expected.LANGUAGE: "A language is `en`, `zh` or `auto`, which is that of your Slack.",
+    Expected.QUIET: "Quiet hours are two times such as `22:00-07:00`, or `off`.",
+    Expected.NOTICES: "Notices are `all`, `important` or `none`.",
+    Expected.DIGEST: "A digest comes `daily`, `weekly` or is `off`.",
+    Expected.PLACE: "A queue, pool or team comes here.",
+    Expected.NODE: "A node's name comes here.",
+    Expected.GPUS: "A number of GPUs comes here.",
+    Expected.END: "An end is `for 2h`, `until 18:00` or `until 2026-12-05`.",
+    Expected.REASON: "Say why: `reason` and a few words, for all to read.",
     Expected.PAGE: "A page number comes here, from 1 on.",
     Expected.TOPIC: "A request, a person, a team, a pool or a GPU model comes here.",
     Expected.NOTHING: "Leave it out, or say it once.",

@@ -1,0 +1,298 @@
+"""One reader for each verb that everybody may say: from the tokens after it to its value."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from bot.asks import Preference
+from bot.chat.grammar import commands as said
+from bot.chat.grammar.errors import Expected, Mistake
+from bot.chat.grammar.pieces import (
+    at_end,
+    look_up,
+    only_request,
+    skip_filler,
+    take_name,
+    take_person,
+    take_request,
+    topic,
+)
+from bot.chat.grammar.reading import Cursor, Wrong
+from bot.chat.grammar.request import has_size, read_ask, read_change, read_draft
+from bot.chat.grammar.spans import check_span, minute_of, starts_a_span, take_span
+from bot.chat.grammar.tokens import Token
+
+_QUIET = re.compile(r"([01]?\d|2[0-4])(?::([0-5]\d))?-([01]?\d|2[0-4])(?::([0-5]\d))?")
+
+
+def read_try(cursor: Cursor, here: str | None) -> said.Command:
+    """`try 16 h100 8h`."""
+    del here
+    return said.Try(read_ask(cursor))
+
+
+def read_debug(cursor: Cursor, here: str | None) -> said.Command:
+    """`debug h100 2h`: one GPU if no size is said."""
+    del here
+    draft = read_draft(cursor)
+    return said.Debug(draft if has_size(draft) else replace(draft, gpus=1))
+
+
+def read_hold(cursor: Cursor, here: str | None) -> said.Command:
+    """`hold 16 h100 8h`."""
+    del here
+    return said.Hold(read_ask(cursor))
+
+
+def read_run(cursor: Cursor, here: str | None) -> said.Command:
+    """`run IMAGE 2 nodes h100 8h -- python train.py`."""
+    del here
+    image = take_name(cursor, Expected.IMAGE)
+    tokens = cursor.line.tokens
+    split = next((n for n, t in enumerate(tokens) if t.word in {"-", "--"} and not t.quoted), None)
+    if split is None:
+        return said.Run(image, read_ask(cursor))
+    dashes = tokens[split]
+    ask = read_ask(cursor.before(split))
+    cursor.rest_from = dashes.end
+    return said.Run(image, ask, cursor.line.text[dashes.end :].strip())
+
+
+def read_status(cursor: Cursor, here: str | None) -> said.Command:
+    """`status`, `status R-1042`, `status team nlp`."""
+    token = cursor.take()
+    if token is not None and token.word in cursor.lexicon.options:
+        token = cursor.take() or token
+    at_end(cursor)
+    return said.Status(here if token is None else topic(token))
+
+
+def read_queue(cursor: Cursor, here: str | None) -> said.Command:
+    """`queue`, `queue h100 page 2`, `队列 第2页`."""
+    del here
+    lexicon = cursor.lexicon
+    what: str | None = None
+    page = 1
+    while (token := cursor.take()) is not None:
+        after = cursor.peek()
+        if token.word in lexicon.page and not token.quoted:
+            page = _page(cursor, token, cursor.take())
+        elif token.word.isdigit() and after is not None and after.word in lexicon.page:
+            page = _page(cursor, cursor.take() or token, token)
+        elif _says_nothing(cursor, token, what):
+            continue
+        elif what is None:
+            what = topic(token)
+        else:
+            raise Wrong(Mistake.LEFT_OVER, Expected.NOTHING, token)
+    return said.Queue(what, page)
+
+
+def _says_nothing(cursor: Cursor, token: Token, what: str | None) -> bool:
+    """Filler, or the `team` of `queue team nlp`."""
+    if token.quoted:
+        return False
+    named = token.word in cursor.lexicon.options and cursor.peek() is not None and what is None
+    return named or token.word in cursor.lexicon.filler
+
+
+def _page(cursor: Cursor, word: Token, number: Token | None) -> int:
+    if number is None:
+        raise Wrong(Mistake.MISSING, Expected.PAGE, cursor.end())
+    if re.fullmatch(r"0+", number.word):
+        raise Wrong(Mistake.ZERO, Expected.PAGE, number)
+    if not re.fullmatch(r"\d{1,5}", number.word):
+        raise Wrong(Mistake.UNKNOWN_WORD, Expected.PAGE, number, first=word.text)
+    return int(number.word)
+
+
+def read_why(cursor: Cursor, here: str | None) -> said.Command:
+    """`why R-1042`."""
+    return said.Why(only_request(cursor, here))
+
+
+def read_when(cursor: Cursor, here: str | None) -> said.Command:
+    """`when R-1042`."""
+    return said.When(only_request(cursor, here))
+
+
+def read_cancel(cursor: Cursor, here: str | None) -> said.Command:
+    """`cancel R-1042`."""
+    return said.Cancel(only_request(cursor, here))
+
+
+def read_release(cursor: Cursor, here: str | None) -> said.Command:
+    """`release R-1042`."""
+    return said.Release(only_request(cursor, here))
+
+
+def read_mine(cursor: Cursor, here: str | None) -> said.Command:
+    """`mine`."""
+    del here
+    at_end(cursor)
+    return said.Mine()
+
+
+def read_map(cursor: Cursor, here: str | None) -> said.Command:
+    """`map`, `map team`, `map by team`."""
+    del here
+    skip_filler(cursor)
+    token = cursor.take()
+    if token is None:
+        return said.Map()
+    by = look_up(token, cursor.lexicon.groupings, Expected.GROUPING)
+    at_end(cursor)
+    return said.Map(by)
+
+
+def read_help(cursor: Cursor, here: str | None) -> said.Command:
+    """`help`, `help queue`."""
+    del here
+    token = cursor.take()
+    if token is None:
+        return said.Help()
+    verb = look_up(token, cursor.lexicon.verbs, Expected.VERB)
+    at_end(cursor)
+    return said.Help(verb)
+
+
+def read_extend(cursor: Cursor, here: str | None) -> said.Command:
+    """`extend R-1042 2h`, in a thread `extend 2h`."""
+    skip_filler(cursor)
+    thread = here is not None and starts_a_span(cursor)
+    request = here if here is not None and thread else take_request(cursor, here)
+    skip_filler(cursor)
+    if not starts_a_span(cursor):
+        token = cursor.peek()
+        near = (f"{token.word}h",) if token is not None and token.word.isdigit() else ()
+        mistake = Mistake.NO_UNIT if near else Mistake.UNKNOWN_WORD
+        if token is not None and token.word.startswith("-"):
+            mistake = Mistake.NEGATIVE
+        raise Wrong(
+            mistake if token else Mistake.MISSING,
+            Expected.DURATION,
+            token or cursor.end(),
+            near=near,
+        )
+    by = check_span(*take_span(cursor))
+    at_end(cursor)
+    return said.Extend(request, by)
+
+
+def read_edit(cursor: Cursor, here: str | None) -> said.Command:
+    """`edit R-1042 8 gpus 4h`."""
+    request = take_request(cursor, here)
+    skip_filler(cursor)
+    return said.Edit(request, read_change(cursor))
+
+
+def read_give(cursor: Cursor, here: str | None) -> said.Command:
+    """`give R-1042 @bob`, in a thread `give @bob`."""
+    skip_filler(cursor)
+    token = cursor.peek()
+    mentioned = token is not None and (token.user is not None or token.text.startswith("@"))
+    request = here if here is not None and mentioned else take_request(cursor, here)
+    person = take_person(cursor)
+    at_end(cursor)
+    return said.Give(request, person)
+
+
+def read_fair(cursor: Cursor, here: str | None) -> said.Command:
+    """`fair`, `fair nlp`, `fair team nlp`."""
+    del here
+    return said.Fair(_team(cursor))
+
+
+def _team(cursor: Cursor) -> str | None:
+    """The team that is the rest of the line, if there is one."""
+    skip_filler(cursor)
+    token = cursor.peek()
+    if token is not None and not token.quoted and token.word in cursor.lexicon.options:
+        cursor.take()
+        token = cursor.peek() or token
+    if token is None:
+        return None
+    team = take_name(cursor, Expected.TEAM) if cursor.peek() is not None else token.text
+    at_end(cursor)
+    return team
+
+
+def read_report(cursor: Cursor, here: str | None) -> said.Command:
+    """`report`, `report month`, `report week nlp`."""
+    del here
+    skip_filler(cursor)
+    token = cursor.peek()
+    if token is None or token.quoted or token.word not in cursor.lexicon.periods:
+        return said.Report(team=_team(cursor))
+    cursor.take()
+    return said.Report(cursor.lexicon.periods[token.word], _team(cursor))
+
+
+def read_link(cursor: Cursor, here: str | None) -> said.Command:
+    """`link`, `link nlp`, `link nlp as @bob`."""
+    del here
+    skip_filler(cursor)
+    token = cursor.peek()
+    if token is not None and not token.quoted and token.word in cursor.lexicon.options:
+        cursor.take()
+    if cursor.peek() is None:
+        return said.Link()
+    team = take_name(cursor, Expected.TEAM)
+    skip_filler(cursor)
+    token = cursor.peek()
+    if token is not None and token.word in cursor.lexicon.as_whom:
+        cursor.take()
+        token = cursor.peek() or cursor.end()
+        person: str | None = take_person(cursor)
+    else:
+        person = None if token is None else take_person(cursor)
+    at_end(cursor)
+    return said.Link(team, person)
+
+
+def read_prefs(cursor: Cursor, here: str | None) -> said.Command:
+    """`prefs`, `prefs language zh quiet 22:00-07:00 digest weekly`, `prefs mute`."""
+    del here
+    lexicon = cursor.lexicon
+    found: dict[Preference, str] = {}
+    while (token := cursor.take()) is not None:
+        if not token.quoted and token.word in lexicon.filler:
+            continue
+        if token.word in lexicon.mutes:
+            preference, value = Preference.NOTICES, lexicon.mutes[token.word]
+        else:
+            known = {**dict.fromkeys(lexicon.mutes, Preference.NOTICES), **lexicon.preferences}
+            preference = look_up(token, known, Expected.PREFERENCE)
+            value = _preference(cursor, preference)
+        if preference in found:
+            raise Wrong(Mistake.TWICE, Expected.NOTHING, token, first=preference.value)
+        found[preference] = value
+    return said.Prefs(tuple(found.items()))
+
+
+def _preference(cursor: Cursor, preference: Preference) -> str:
+    token, lexicon = cursor.take(), cursor.lexicon
+    expected = Expected(preference.value)
+    if token is None:
+        raise Wrong(Mistake.MISSING, expected, cursor.end())
+    if preference is Preference.QUIET:
+        return _quiet(token, lexicon.off)
+    tables = {
+        Preference.LANGUAGE: lexicon.languages,
+        Preference.NOTICES: lexicon.notices,
+        Preference.DIGEST: lexicon.digests,
+    }
+    return look_up(token, tables[preference], expected)
+
+
+def _quiet(token: Token, off: frozenset[str]) -> str:
+    if token.word in off:
+        return "off"
+    found = _QUIET.fullmatch(token.word)
+    if found is None:
+        raise Wrong(Mistake.UNKNOWN_WORD, Expected.QUIET, token, known=tuple(off))
+    start, end = minute_of(found[1], found[2] or "0"), minute_of(found[3], found[4] or "0")
+    if start == end:
+        raise Wrong(Mistake.UNKNOWN_WORD, Expected.QUIET, token)
+    return f"{start // 60:02}:{start % 60:02}-{end // 60:02}:{end % 60:02}"
