@@ -42,6 +42,12 @@ class Settings:
             wanted = wanted.where(or_(until.is_(None), until > now))
         return tuple(_record(row) for row in self._session.exec(wanted))
 
+    def under(self, prefix: str) -> tuple[Setting, ...]:
+        """Return the settings whose names begin so, also those whose end has passed."""
+        name = col(SettingRow.name)
+        wanted = select(SettingRow).where(name.startswith(prefix, autoescape=True)).order_by(name)
+        return tuple(_record(row) for row in self._session.exec(wanted))
+
     def delete(self, name: str) -> bool:
         """Remove a setting; return whether there was one."""
         self._session.flush()

@@ -15,6 +15,7 @@ from sqlmodel import Field, SQLModel
 
 from scheduler.model import Admission, Workload
 from storage.accounts import Outcome
+from storage.audit import InterventionKind, InterventionState
 from storage.columns import Choice, Instant, JsonText, Names, Packed, Prose
 from storage.records import Audience, EventKind, Json, OutboxState, Role, Source
 from storage.states import RequestState
@@ -248,6 +249,25 @@ class EstimateRow(Row, table=True):
     high: dt.datetime | None = _instant(optional=True)
     basis: str = _text()
     started: dt.datetime | None = _instant(optional=True)
+
+
+class InterventionRow(Row, table=True):
+    __tablename__ = "interventions"
+    __table_args__ = (Index(None, "state"), Index(None, "at"), _KEEP_IDS)
+
+    id: int | None = _serial()
+    kind: InterventionKind = _choice(InterventionKind)
+    target: str = _text()
+    actor: str = _text()
+    reason: str = _prose()
+    at: dt.datetime = _instant()
+    until: dt.datetime | None = _instant(optional=True)
+    wish: Json = _json()
+    state: InterventionState = _choice(InterventionState)
+    before: Json = _json()
+    after: Json = _json()
+    ended: dt.datetime | None = _instant(optional=True)
+    ended_by: str | None = _text(optional=True)
 
 
 class CounterRow(Row, table=True):

@@ -9,6 +9,7 @@ from storage.estimates import Estimates
 from storage.events import Events
 from storage.grants import Gauges, Grants
 from storage.inbox import Inbox
+from storage.interventions import Interventions
 from storage.outbox import Outbox
 from storage.people import People
 from storage.requests import Requests
@@ -38,6 +39,7 @@ class Work:
         self.people = People(session)
         self.settings = Settings(session)
         self.estimates = Estimates(session)
+        self.interventions = Interventions(session)
 
     def flush(self) -> None:
         """Send all that was collected to the database; the transaction stays open."""
