@@ -26,6 +26,7 @@ from bot.clock import Clock, ScaledClock, moment
 from bot.clusters.base import Cluster
 from bot.control.ledger import Ledger
 from bot.control.loop import Control
+from bot.control.months import MonthCheck
 from bot.control.sweeps import CapacityCheck, CardSweep, LeaseSweep, StarvationCheck, sample_usage
 from bot.control.ticks import Tick, Ticker
 from bot.desk import Desk
@@ -182,6 +183,7 @@ class Bot:
         sampling = usage.interval if usage is not None else 300.0
         leases, starving = LeaseSweep(terms), StarvationCheck(terms)
         cards, capacity = CardSweep(self._core.store), CapacityCheck()
+        months = MonthCheck(terms, self._core.store, self._core.directory.leads)
 
         def sweep(write: Callable[[Engine, Ledger], None]) -> Callable[[], object]:
             return lambda: control.propose(write)
@@ -193,6 +195,7 @@ class Bot:
             Tick(name="leases", run=sweep(leases), every=_paced(30.0, pace), limit=30.0),
             Tick(name="starvation", run=sweep(starving), every=_paced(60.0, pace), limit=60.0),
             Tick(name="capacity", run=sweep(capacity), every=_paced(60.0, pace), limit=60.0),
+            Tick(name="months", run=sweep(months), every=_paced(600.0, pace), limit=30.0),
             Tick(name="cards", run=sweep(cards), every=_paced(60.0, pace), limit=60.0),
             Tick(name="people", run=self._core.directory.refresh, every=30.0, limit=10.0),
             Tick(name="heartbeat", run=self._beat, every=2.0, limit=10.0),

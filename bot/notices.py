@@ -29,6 +29,7 @@ class NoticeKind(enum.StrEnum):
     REPAIRED = "repaired"
     NODE_FAILED = "node-failed"
     OVERFULL = "overfull"
+    MONTHLY = "monthly"
 
 
 class _Args(BaseModel):
@@ -210,6 +211,18 @@ class OverfullArgs(_Args):
     excess: int
 
 
+class MonthlyArgs(_Args):
+    """A team has used a part (in percent) of the GPU-hours it planned for a month, `YYYY-MM`."""
+
+    kind: Literal[NoticeKind.MONTHLY] = NoticeKind.MONTHLY
+    team: str
+    month: str
+    percent: int
+    used: float
+    planned: int
+    ends: float
+
+
 NoticeArgs = (
     CardArgs
     | AdmittedArgs
@@ -223,6 +236,7 @@ NoticeArgs = (
     | RepairedArgs
     | NodeFailedArgs
     | OverfullArgs
+    | MonthlyArgs
 )
 
 _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
@@ -238,6 +252,7 @@ _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
     NoticeKind.REPAIRED: RepairedArgs,
     NoticeKind.NODE_FAILED: NodeFailedArgs,
     NoticeKind.OVERFULL: OverfullArgs,
+    NoticeKind.MONTHLY: MonthlyArgs,
 }
 
 

@@ -59,6 +59,11 @@ class Directory:
         """Everybody, by name and id."""
         return tuple(sorted(self._people.values(), key=lambda p: (p.name, p.id)))
 
+    def leads(self, team: str) -> tuple[str, ...]:
+        """The ids of a team's leads, in order."""
+        found = (p.id for p in self._people.values() if p.role is Role.LEAD and team in p.teams)
+        return tuple(sorted(found))
+
     def add(self, people: Iterable[Person]) -> None:
         """Let the directory know more people (the demo's own)."""
         with self._lock:

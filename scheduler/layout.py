@@ -223,12 +223,14 @@ class Team:
     """An account that is charged; a larger `weight` makes the same use count less.
 
     `budgets` are the most GPUs that it may have in a priority class, running and waiting;
-    a class that is not named has no limit.
+    a class that is not named has no limit. `monthly_gpu_hours` is what it plans to use in a
+    calendar month; the engine does not hold it to that, people are told.
     """
 
     name: TeamName
     weight: float = 1.0
     budgets: Mapping[Priority, int] = field(default_factory=dict)
+    monthly_gpu_hours: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,6 +121,7 @@ _EXAMPLES = {
     "evictions_per_cycle": "evictions_per_cycle: 20",
     "evictions_per_hour": "evictions_per_hour: 200",
     "budgets": "budgets: {critical: 64}",
+    "monthly_gpu_hours": "monthly_gpu_hours: 50000",
     "routing": "routing: [{queue: shared}]",
     "queue": "queue: shared",
     "overflow": "overflow: [shared]",
@@ -206,7 +207,10 @@ def compile_policy(policy: Policy) -> Layout:
         pools=tuple(_pool(name, part) for name, part in policy.pools.items()),
         teams=tuple(
             plain.Team(
-                name=TeamName(name), weight=part.weight, budgets={**policy.budgets, **part.budgets}
+                name=TeamName(name),
+                weight=part.weight,
+                budgets={**policy.budgets, **part.budgets},
+                monthly_gpu_hours=part.monthly_gpu_hours,
             )
             for name, part in policy.teams.items()
         ),

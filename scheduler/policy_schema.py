@@ -142,6 +142,7 @@ class TeamPart(Part):
     gpus: Count = 0
     weight: Weight = 1.0
     budgets: dict[Priority, Count] = {}
+    monthly_gpu_hours: Annotated[int, Field(strict=True, ge=1, le=1 << 50)] | None = None
 
 
 class CohortPart(Part):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from bot import notices
 from bot.chat.markup import Markup, is_user_id, join
@@ -20,27 +21,10 @@ def notice(voice: Voice, args: notices.NoticeArgs, audience: Audience) -> Messag
 
     Raises ValueError for a CARD.
     """
-    match args:
-        case notices.AdmittedArgs():
-            return _admitted(voice, args, audience)
-        case notices.PreemptedArgs():
-            return _preempted(voice, args)
-        case notices.PreemptedGroupArgs():
-            return _preempted_group(voice, args, audience)
-        case notices.StarvingArgs():
-            return _starving(voice, args, audience)
-        case notices.EndedArgs():
-            return _ended(voice, args, audience)
-        case notices.RequeuedArgs() | notices.RepairedArgs() | notices.FlippedArgs():
-            return build([Lines(_sentence(voice, args))])
-        case notices.LeaseEndingArgs():
-            owner = voice.people.mention(args.owner)
-            title = voice.words.lease_ending_title(args)
-            return build([Lines(title), Lines(voice.words.lease_ending(args, owner))])
-        case notices.NodeFailedArgs() | notices.OverfullArgs():
-            return _of_node(voice, args)
-        case notices.CardArgs():
-            raise ValueError("a card is drawn from the stored request")
+    render = _RENDERERS.get(type(args))
+    if render is None:
+        raise ValueError("a card is drawn from the stored request")
+    return render(voice, args, audience)
 
 
 def _ended(voice: Voice, args: notices.EndedArgs, audience: Audience) -> Message:
@@ -85,7 +69,7 @@ def _admitted(voice: Voice, args: notices.AdmittedArgs, audience: Audience) -> M
     return build([Lines(words.admitted_title(args)), Lines(words.admitted(args, owner))])
 
 
-def _preempted(voice: Voice, args: notices.PreemptedArgs) -> Message:
+def _preempted(voice: Voice, args: notices.PreemptedArgs, _: Audience) -> Message:
     words = voice.words
     winner = voice.people.name(args.preemptor.owner)
     return build(
@@ -119,26 +103,34 @@ def _preempted_group(voice: Voice, args: notices.PreemptedGroupArgs, audience: A
     return build(parts)
 
 
-def _sentence(
-    voice: Voice, args: notices.RequeuedArgs | notices.RepairedArgs | notices.FlippedArgs
-) -> Markup:
-    match args:
-        case notices.RequeuedArgs():
-            return voice.words.requeued(args)
-        case notices.RepairedArgs():
-            return voice.words.repaired(args)
-        case notices.FlippedArgs():
-            return voice.words.flipped(args)
+def _requeued(voice: Voice, args: notices.RequeuedArgs, _: Audience) -> Message:
+    return build([Lines(voice.words.requeued(args))])
 
 
-def _of_node(voice: Voice, args: notices.NodeFailedArgs | notices.OverfullArgs) -> Message:
-    if isinstance(args, notices.NodeFailedArgs):
-        return _node_failed(voice, args)
+def _repaired(voice: Voice, args: notices.RepairedArgs, _: Audience) -> Message:
+    return build([Lines(voice.words.repaired(args))])
+
+
+def _flipped(voice: Voice, args: notices.FlippedArgs, _: Audience) -> Message:
+    return build([Lines(voice.words.flipped(args))])
+
+
+def _lease_ending(voice: Voice, args: notices.LeaseEndingArgs, _: Audience) -> Message:
+    owner = voice.people.mention(args.owner)
+    title = voice.words.lease_ending_title(args)
+    return build([Lines(title), Lines(voice.words.lease_ending(args, owner))])
+
+
+def _monthly(voice: Voice, args: notices.MonthlyArgs, _: Audience) -> Message:
+    return build([Lines(voice.words.monthly(args))])
+
+
+def _overfull(voice: Voice, args: notices.OverfullArgs, _: Audience) -> Message:
     called = voice.words.for_oncall(voice.oncall)
     return build([Lines(voice.words.overfull(args)), Line(), Lines(called)])
 
 
-def _node_failed(voice: Voice, args: notices.NodeFailedArgs) -> Message:
+def _node_failed(voice: Voice, args: notices.NodeFailedArgs, _: Audience) -> Message:
     words = voice.words
     hit = sorted(args.hit, key=lambda each: not is_user_id(each.owner))
     shown, rest = hit[:MOST_TARGETS], hit[MOST_TARGETS:]
@@ -176,3 +168,20 @@ def _starving(voice: Voice, args: notices.StarvingArgs, audience: Audience) -> M
     if audience is Audience.ONCALL:
         parts += [Line(), Lines(words.starving_oncall(args, voice.oncall))]
     return build(parts)
+
+
+_RENDERERS: dict[type[notices.NoticeArgs], Callable[[Voice, Any, Audience], Message]] = {
+    notices.AdmittedArgs: _admitted,
+    notices.PreemptedArgs: _preempted,
+    notices.PreemptedGroupArgs: _preempted_group,
+    notices.StarvingArgs: _starving,
+    notices.EndedArgs: _ended,
+    notices.RequeuedArgs: _requeued,
+    notices.LeaseEndingArgs: _lease_ending,
+    notices.FlippedArgs: _flipped,
+    notices.RepairedArgs: _repaired,
+    notices.NodeFailedArgs: _node_failed,
+    notices.OverfullArgs: _overfull,
+    notices.MonthlyArgs: _monthly,
+}
+"""Every kind of notice but the card."""

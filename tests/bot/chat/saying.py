@@ -332,6 +332,14 @@ DOUBTS = (
     ),
 )
 OVERFULL = notices.OverfullArgs(node="h100-0042", resource="nvidia.com/gpu", excess=2)
+MONTHLY = notices.MonthlyArgs(
+    team="nlp",
+    month="2026-01",
+    percent=80,
+    used=41_234.5,
+    planned=50_000,
+    ends=1_769_904_000.0,
+)
 LEASE_ENDING = notices.LeaseEndingArgs(
     request="R-1042", name="llama-sft", owner=ANN, gpus=16, ends=NOW + 1800
 )

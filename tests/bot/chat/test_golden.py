@@ -226,6 +226,7 @@ def _alerts() -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
     yield "flipped", _notice(saying.FLIPPED, Audience.ONCALL)
     yield "repaired", _notice(saying.REPAIRED, Audience.THREAD)
     yield "node-failed", _notice(saying.NODE_FAILED, Audience.ONCALL)
+    yield "monthly", _notice(saying.MONTHLY, Audience.CHANNEL)
     yield "overfull", _notice(saying.OVERFULL, Audience.ONCALL)
     yield "lease-ending", _notice(saying.LEASE_ENDING, Audience.PERSON)
     yield (

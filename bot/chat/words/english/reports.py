@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from bot import notices
 from bot.chat.markup import Markup, date, join, plain, say
 from bot.chat.words.english.units import Units
 from bot.fairness import Borrower, FairView
@@ -210,6 +211,23 @@ class Reports(Units):
     def plot_hours(self, hours: float) -> str:
         """GPU-hours beside a bar."""
         return f"{hours:,.0f}"
+
+    def monthly(self, args: notices.MonthlyArgs) -> Markup:
+        """A team nears, or has reached, what it planned for a month."""
+        text = (
+            "*Month's plan* · team {team} has used {percent}% of its GPU-hours for {month}: "
+            "{used:,.0f} of {planned:,}. The month ends {ends}. Nothing is stopped for it; "
+            "`/gpu report month {team}` shows by whom."
+        )
+        return say(
+            text,
+            team=args.team,
+            percent=args.percent,
+            month=args.month,
+            used=args.used,
+            planned=args.planned,
+            ends=date(args.ends),
+        )
 
     def digest_lead(self, view: ReportView) -> Markup:
         """The first line of a digest, which comes by itself."""
