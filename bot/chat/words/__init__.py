@@ -1,13 +1,11 @@
 """Every sentence the bot says to people, and nothing else: one class a language.
 
-`English` is the reference. Another language is a subclass that says the same things: what
-it does not say yet comes out in English, and the type checker holds the arguments.
-Sentences are `Markup`: what people typed is escaped on its way in.
+`Words` is what each language must be able to say, so that the type checker finds a sentence
+that one of them misses. Sentences are `Markup`: what people typed is escaped on its way in.
 """
 
 from bot.chat.words.english import English
-
-Words = English
+from bot.chat.words.sentences import Words
 
 _LANGUAGES: dict[str, Words] = {"en": English()}
 
@@ -18,4 +16,4 @@ def words_for(locale: str | None) -> Words:
     return _LANGUAGES.get(language, _LANGUAGES["en"])
 
 
-__all__ = ["English", "Words", "words_for"]
+__all__ = ["Words", "words_for"]

@@ -1,0 +1,23 @@
+"""Every sentence that a language has to say: what `English` and `Chinese` must both have.
+
+A sentence that is missing in one of them, or takes other arguments there, is a type error.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from bot.chat.words.sentences.alerts import Alerts
+from bot.chat.words.sentences.answers import Answers
+from bot.chat.words.sentences.forms import Forms
+from bot.chat.words.sentences.maps import Maps
+from bot.chat.words.sentences.mistakes import Mistakes
+from bot.chat.words.sentences.reasons import Reasons
+from bot.chat.words.sentences.reports import Reports
+from bot.chat.words.sentences.standing import Standing
+
+
+class Words(Alerts, Answers, Forms, Maps, Mistakes, Reasons, Reports, Standing, Protocol):
+    """A language."""
+
+    language: str
