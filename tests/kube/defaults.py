@@ -1,0 +1,184 @@
+"""What the server fills in where a field is left out, before anything is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.kube.documents import Json, dig, labels_of
+from tests.kube.kinds import (
+    BUDGET,
+    DEPLOYMENT,
+    EVENT,
+    JOB,
+    NODE,
+    POD,
+    REPLICA_SET,
+    STATEFUL_SET,
+    Kind,
+)
+
+_EMPTY_DROPPED = ("nodeSelector", "tolerations", "schedulingGates", "volumes", "initContainers")
+
+
+def _default(body: Json, **values: object) -> None:
+    for name, value in values.items():
+        if body.get(name) is None:
+            body[name] = value
+
+
+def fill_container(container: Json) -> None:
+    _default(container, resources={})
+    container["terminationMessagePath"] = (
+        container.get("terminationMessagePath") or "/dev/termination-log"
+    )
+    _default(container, terminationMessagePolicy="File")
+    if not container.get("imagePullPolicy"):
+        image = str(container.get("image", ""))
+        tag = image.rsplit("/", 1)[-1].partition(":")[2]
+        container["imagePullPolicy"] = "Always" if tag in {"", "latest"} else "IfNotPresent"
+    for port in container.get("ports") or []:
+        _default(port, protocol="TCP")
+
+
+def fill_pod_spec(spec: Json) -> None:
+    for name in _EMPTY_DROPPED:
+        if name in spec and not spec[name]:
+            del spec[name]
+    for container in (spec.get("initContainers") or []) + (spec.get("containers") or []):
+        fill_container(container)
+    _default(
+        spec,
+        restartPolicy="Always",
+        terminationGracePeriodSeconds=30,
+        dnsPolicy="ClusterFirst",
+        securityContext={},
+        schedulerName="default-scheduler",
+    )
+    if spec.get("serviceAccountName"):
+        _default(spec, serviceAccount=spec["serviceAccountName"])
+
+
+def fill_requests(spec: Json) -> None:
+    """Limits count as requests where no request is given; pods only, not templates."""
+    for container in (spec.get("initContainers") or []) + (spec.get("containers") or []):
+        resources = container["resources"]
+        limits = resources.get("limits")
+        if limits:
+            resources["requests"] = {**limits, **(resources.get("requests") or {})}
+
+
+def _fill_pod(body: Json) -> None:
+    spec = body.setdefault("spec", {})
+    fill_pod_spec(spec)
+    fill_requests(spec)
+    _default(spec, enableServiceLinks=True)
+
+
+def _template(body: Json) -> Json:
+    template: Json = body.setdefault("spec", {}).setdefault("template", {})
+    _default(template, metadata={}, spec={})
+    return template
+
+
+def _fill_job(body: Json) -> None:
+    spec = body.setdefault("spec", {})
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec["completions"] = spec["parallelism"] = 1
+    _default(spec, parallelism=1, completionMode="NonIndexed", suspend=False, manualSelector=False)
+    if spec.get("backoffLimit") is None:
+        spec["backoffLimit"] = 2147483647 if spec.get("backoffLimitPerIndex") is not None else 6
+    failed_only = spec.get("podFailurePolicy") is not None
+    _default(spec, podReplacementPolicy="Failed" if failed_only else "TerminatingOrFailed")
+    template = _template(body)
+    if template["spec"].get("restartPolicy") is None:
+        template["spec"]["restartPolicy"] = ""  # no default: validation names it
+    fill_pod_spec(template["spec"])
+    if not labels_of(body) and labels_of(template):
+        body["metadata"]["labels"] = dict(labels_of(template))
+    for rule in dig(spec, "podFailurePolicy.rules", []):
+        for pattern in rule.get("onPodConditions") or []:
+            _default(pattern, status="True")
+
+
+def _fill_deployment(body: Json) -> None:
+    spec = body.setdefault("spec", {})
+    _default(spec, replicas=1, revisionHistoryLimit=10, progressDeadlineSeconds=600)
+    strategy = spec.setdefault("strategy", {}) or {}
+    _default(strategy, type="RollingUpdate")
+    if strategy["type"] == "RollingUpdate":
+        rolling = strategy.setdefault("rollingUpdate", {})
+        _default(rolling, maxUnavailable="25%", maxSurge="25%")
+    fill_pod_spec(_template(body)["spec"])
+
+
+def _fill_replica_set(body: Json) -> None:
+    _default(body.setdefault("spec", {}), replicas=1)
+    fill_pod_spec(_template(body)["spec"])
+
+
+def _fill_stateful_set(body: Json) -> None:
+    spec = body.setdefault("spec", {})
+    _default(
+        spec,
+        replicas=1,
+        revisionHistoryLimit=10,
+        podManagementPolicy="OrderedReady",
+        updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+        persistentVolumeClaimRetentionPolicy={"whenDeleted": "Retain", "whenScaled": "Retain"},
+    )
+    fill_pod_spec(_template(body)["spec"])
+
+
+def _fill_node(body: Json) -> None:
+    body.setdefault("spec", {})
+    status = body.setdefault("status", {})
+    if "capacity" in status:
+        _default(status, allocatable=dict(status["capacity"]))
+    _default(status, daemonEndpoints={"kubeletEndpoint": {"Port": 0}})
+    info = status.setdefault("nodeInfo", {})
+    for name in (
+        "machineID",
+        "systemUUID",
+        "bootID",
+        "kernelVersion",
+        "osImage",
+        "containerRuntimeVersion",
+        "kubeletVersion",
+        "kubeProxyVersion",
+        "operatingSystem",
+        "architecture",
+    ):
+        info.setdefault(name, "")
+
+
+def _fill_budget(body: Json) -> None:
+    status = body.setdefault("status", {})
+    for name in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
+        _default(status, **{name: 0})
+
+
+def _fill_event(body: Json) -> None:
+    for name in ("reportingComponent", "reportingInstance"):
+        body.setdefault(name, "")
+    for name in ("eventTime", "firstTimestamp", "lastTimestamp"):
+        body.setdefault(name, None)
+    body.setdefault("source", {})
+
+
+_FILLERS: dict[Kind, Callable[[Json], None]] = {
+    POD: _fill_pod,
+    JOB: _fill_job,
+    DEPLOYMENT: _fill_deployment,
+    REPLICA_SET: _fill_replica_set,
+    STATEFUL_SET: _fill_stateful_set,
+    NODE: _fill_node,
+    BUDGET: _fill_budget,
+    EVENT: _fill_event,
+}
+
+
+def fill(kind: Kind, body: Json) -> None:
+    """Set the defaults of a kind in place."""
+    filler = _FILLERS.get(kind)
+    if filler is not None:
+        filler(body)

@@ -1,0 +1,182 @@
+"""Who asks and what they may: authentication by token and a table of rights.
+
+The people of the recordings are here under the same names: admin, alice (ClusterRole edit), bot
+(a service account with the rights the deployment gives it), viewer (none) and kubelet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tests.kube.statuses import Refusal, forbidden, unauthorized
+
+BOT = "system:serviceaccount:gpubot-system:gpubot"
+CONTROLLER = "system:kube-controller-manager"
+_ACCOUNTS = ("system:serviceaccounts", "system:serviceaccounts:gpubot-system")
+_READ = ("get", "list", "watch")
+_WRITE = ("create", "delete", "deletecollection", "patch", "update")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Verbs on resources of groups; '*' is all. Subresources are written 'pods/eviction'."""
+
+    verbs: tuple[str, ...]
+    groups: tuple[str, ...]
+    resources: tuple[str, ...]
+
+    def allows(self, verb: str, group: str, resource: str) -> bool:
+        return (
+            ("*" in self.verbs or verb in self.verbs)
+            and ("*" in self.groups or group in self.groups)
+            and ("*" in self.resources or resource in self.resources)
+        )
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody with a token. `rights` None means everything (system:masters)."""
+
+    name: str
+    groups: tuple[str, ...] = ("system:authenticated",)
+    rights: tuple[Rule, ...] | None = ()
+    role: str = ""
+
+    def may(self, verb: str, group: str, resource: str) -> bool:
+        if self.rights is None:
+            return True
+        return any(rule.allows(verb, group, resource) for rule in self.rights)
+
+
+_SELF = Rule(
+    ("create",), ("authorization.k8s.io",), ("selfsubjectaccessreviews", "selfsubjectrulesreviews")
+)
+_WHO = Rule(("create",), ("authentication.k8s.io",), ("selfsubjectreviews",))
+BOT_RULES = (
+    Rule(("*",), ("batch",), ("jobs",)),
+    Rule((*_READ, "create", "patch", "update", "delete"), ("",), ("pods",)),
+    Rule(("create",), ("",), ("pods/eviction",)),
+    Rule(_READ, ("",), ("nodes",)),
+    Rule(
+        ("*",),
+        ("apps",),
+        (
+            "deployments",
+            "statefulsets",
+            "replicasets",
+            "deployments/scale",
+            "statefulsets/scale",
+        ),
+    ),
+    Rule(
+        ("get", "create", "update", "patch", "list", "watch"), ("coordination.k8s.io",), ("leases",)
+    ),
+    Rule(("create", "patch", "list"), ("",), ("events",)),
+    Rule(("*",), ("example.com",), ("*",)),
+    Rule(("*",), ("",), ("configmaps",)),
+    _SELF,
+    _WHO,
+)
+_EDIT = (
+    Rule(
+        (*_READ, *_WRITE),
+        ("", "batch", "apps", "policy", "example.com"),
+        (
+            "pods",
+            "pods/eviction",
+            "configmaps",
+            "services",
+            "secrets",
+            "serviceaccounts",
+            "events",
+            "jobs",
+            "deployments",
+            "deployments/scale",
+            "replicasets",
+            "replicasets/scale",
+            "statefulsets",
+            "statefulsets/scale",
+            "poddisruptionbudgets",
+        ),
+    ),
+    Rule((*_READ, *_WRITE), ("coordination.k8s.io",), ("leases",)),
+    Rule(_READ, ("",), ("namespaces",)),
+    _SELF,
+    _WHO,
+)
+ADMIN = Person("admin", ("system:masters", "system:authenticated"), None)
+CONTROLLERS = Person(CONTROLLER, ("system:authenticated",), None)
+ANONYMOUS = Person("system:anonymous", ("system:unauthenticated",))
+
+
+def built_in() -> dict[str, Person]:
+    """Token to person; the token of each is '<name>-token'."""
+    return {
+        "admin-token": ADMIN,
+        "alice-token": Person("alice", ("system:authenticated",), _EDIT, "edit"),
+        "bot-token": Person(BOT, (*_ACCOUNTS, "system:authenticated"), BOT_RULES, "gpubot"),
+        "viewer-token": Person(
+            "system:serviceaccount:gpubot-system:viewer", (*_ACCOUNTS, "system:authenticated")
+        ),
+        "kubelet-token": Person("kubelet", ("system:masters", "system:authenticated"), None),
+    }
+
+
+@dataclass
+class Gate:
+    """Tokens and rights; tests take tokens away and grant or revoke rights."""
+
+    people: dict[str, Person] = field(default_factory=built_in)
+
+    def recognise(self, header: str | None) -> Person:
+        """Who sent the request.
+
+        Raises:
+            Refusal: 401 for a token nobody has; without a token the request is anonymous.
+
+        """
+        if not header:
+            return ANONYMOUS
+        person = self.people.get(header.removeprefix("Bearer ").strip())
+        if person is None:
+            raise unauthorized()
+        return person
+
+    def grant(self, token: str, *rules: Rule) -> None:
+        """Replace the rights of the person with this token."""
+        person = self.people[token]
+        self.people[token] = Person(person.name, person.groups, rules, person.role)
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a request is about, as the authorizer sees it."""
+
+    verb: str
+    group: str
+    plural: str
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+def require(person: Person, access: Access) -> None:
+    """Pass where the person has the right.
+
+    Raises:
+        Refusal: 403 with the sentence of the RBAC authorizer.
+
+    """
+    resource = access.plural + (f"/{access.subresource}" if access.subresource else "")
+    if person.may(access.verb, access.group, resource):
+        return
+    raise denied(person, access, resource)
+
+
+def denied(person: Person, access: Access, resource: str) -> Refusal:
+    where = f'in the namespace "{access.namespace}"' if access.namespace else "at the cluster scope"
+    why = (
+        f'User "{person.name}" cannot {access.verb} resource "{resource}" '
+        f'in API group "{access.group}" {where}'
+    )
+    return forbidden(access.group, access.plural, access.name, why)

@@ -1,0 +1,161 @@
+"""Refusals of what is not valid: the checks common to all kinds, and the way to those of each."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+from tests.kube.documents import Json
+from tests.kube.kinds import CONFIG_MAP, EVENT, JOB, LEASE, POD, Kind
+from tests.kube.statuses import (
+    Cause,
+    duplicate_value,
+    forbidden_value,
+    invalid,
+    invalid_value,
+    required_value,
+)
+from tests.kube.validation_jobs import check_job, check_job_change
+from tests.kube.validation_pods import check_pod, check_pod_change
+from tests.kube.wording import (
+    KEY_PATTERN,
+    NAME_ADVICE,
+    NAME_PATTERN,
+    name_problems,
+    value_problem,
+)
+
+_ANNOTATION_LIMIT = 262_144
+_DATA_LIMIT = 1_048_576
+
+__all__ = ["KEY_PATTERN", "NAME_ADVICE", "validate_create", "validate_update"]
+
+
+def _too_long(path: str, limit: int) -> Cause:
+    return Cause(path, "FieldValueTooLong", f"Too long: may not be more than {limit} bytes")
+
+
+def _check_metadata(kind: Kind, body: Json) -> list[Cause]:
+    metadata = body["metadata"]
+    causes: list[Cause] = []
+    name = metadata["name"]
+    if kind is not EVENT and re.fullmatch(NAME_PATTERN, name) is None:
+        causes.append(invalid_value("metadata.name", f'"{name}"', NAME_ADVICE))
+    for key, value in (metadata.get("labels") or {}).items():
+        causes += [invalid_value("metadata.labels", f'"{key}"', why) for why in name_problems(key)]
+        why = value_problem(value)
+        if why:
+            causes.append(invalid_value("metadata.labels", f'"{value}"', why))
+    annotations = metadata.get("annotations") or {}
+    for key in annotations:
+        causes += [
+            invalid_value("metadata.annotations", f'"{key}"', why)
+            for why in name_problems(key.lower())
+        ]
+    size = sum(len(key) + len(value) for key, value in annotations.items())
+    if size > _ANNOTATION_LIMIT:
+        causes.append(_too_long("metadata.annotations", _ANNOTATION_LIMIT))
+    return causes
+
+
+def _check_lease(body: Json) -> list[Cause]:
+    spec, causes = body.get("spec") or {}, []
+    duration = spec.get("leaseDurationSeconds")
+    if duration is not None and duration <= 0:
+        why = "must be greater than 0"
+        causes.append(invalid_value("spec.leaseDurationSeconds", str(duration), why))
+    transitions = spec.get("leaseTransitions")
+    if transitions is not None and transitions < 0:
+        why = "must be greater than or equal to 0"
+        causes.append(invalid_value("spec.leaseTransitions", str(transitions), why))
+    return causes
+
+
+def _check_config_map(body: Json) -> list[Cause]:
+    size = sum(len(key) + len(value) for key, value in (body.get("data") or {}).items())
+    return [_too_long("[]", _DATA_LIMIT)] if size > _DATA_LIMIT else []
+
+
+def _check_event(body: Json) -> list[Cause]:
+    where = (body.get("involvedObject") or {}).get("namespace", "")
+    if where != body["metadata"].get("namespace"):
+        why = "does not match event.namespace"
+        return [invalid_value("involvedObject.namespace", f'"{where}"', why)]
+    return []
+
+
+_CHECKS: dict[Kind, Callable[[Json], list[Cause]]] = {
+    POD: check_pod,
+    JOB: check_job,
+    LEASE: _check_lease,
+    CONFIG_MAP: _check_config_map,
+    EVENT: _check_event,
+}
+_CHANGE_CHECKS: dict[Kind, Callable[[Json, Json], list[Cause]]] = {
+    POD: check_pod_change,
+    JOB: check_job_change,
+}
+
+
+def validate_create(kind: Kind, body: Json) -> None:
+    """Pass a valid new object.
+
+    Raises:
+        Refusal: 422 with all causes.
+
+    """
+    check = _CHECKS.get(kind)
+    causes = _check_metadata(kind, body) + (check(body) if check else [])
+    if causes:
+        raise invalid(kind.group, kind.name, body["metadata"]["name"], causes)
+
+
+def validate_update(kind: Kind, before: Json, body: Json, subresource: str) -> None:
+    """Pass a valid change.
+
+    Raises:
+        Refusal: 422 with all causes.
+
+    """
+    causes = _check_metadata(kind, body) + _check_immutable(before, body)
+    if subresource != "status":
+        check, change = _CHECKS.get(kind), _CHANGE_CHECKS.get(kind)
+        if change is not None:
+            causes += change(before, body)
+        elif check is not None:
+            causes += check(body)
+    if causes:
+        raise invalid(kind.group, kind.name, body["metadata"]["name"], causes)
+
+
+def _check_immutable(before: Json, body: Json) -> list[Cause]:
+    was, now = before["metadata"], body["metadata"]
+    causes: list[Cause] = []
+    for name in ("name", "namespace", "uid"):
+        if now.get(name) != was.get(name):
+            shown = json.dumps(now.get(name))
+            causes.append(invalid_value(f"metadata.{name}", shown, "field is immutable"))
+    if "deletionTimestamp" in was:
+        fresh = [f for f in now.get("finalizers", []) if f not in was.get("finalizers", [])]
+        if fresh:
+            listed = ", ".join(f'"{each}"' for each in fresh)
+            why = (
+                "no new finalizers can be added if the object is being deleted, "
+                f"found new finalizers []string{{{listed}}}"
+            )
+            causes.append(forbidden_value("metadata.finalizers", why))
+    return causes
+
+
+def check_unique(path: str, names: list[str]) -> list[Cause]:
+    """One cause for each name that came before."""
+    return [
+        duplicate_value(f"{path}[{place}]", f'"{name}"')
+        for place, name in enumerate(names)
+        if name in names[:place]
+    ]
+
+
+def check_present(path: str, value: object) -> list[Cause]:
+    return [] if value else [required_value(path)]

@@ -1,0 +1,126 @@
+"""What a pod must be, and what of it may change."""
+
+from __future__ import annotations
+
+from tests.kube.documents import Json, dig
+from tests.kube.statuses import (
+    Cause,
+    duplicate_value,
+    forbidden_value,
+    invalid_value,
+    required_value,
+)
+from tests.kube.wording import name_problems
+
+_ONLY = (
+    "pod updates may not change fields other than `spec.containers[*].image`,"
+    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
+    "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set "
+    "to 1 if it was previously negative)"
+)
+
+
+def check_spec(spec: Json, path: str) -> list[Cause]:
+    """Checks of a pod's spec that templates share."""
+    causes: list[Cause] = []
+    if not spec.get("containers"):
+        causes.append(required_value(f"{path}.containers"))
+    gates = [gate.get("name", "") for gate in spec.get("schedulingGates") or []]
+    for place, name in enumerate(gates):
+        where = f"{path}.schedulingGates[{place}]"
+        causes += [invalid_value(where, f'"{name}"', why) for why in name_problems(name)]
+        if name in gates[:place]:
+            causes.append(duplicate_value(where, f'"{name}"'))
+    return causes
+
+
+def check_pod(body: Json) -> list[Cause]:
+    spec = body["spec"]
+    causes = check_spec(spec, "spec")
+    if spec.get("schedulingGates") and spec.get("nodeName"):
+        why = "cannot be set until all schedulingGates have been cleared"
+        causes.append(forbidden_value("spec.nodeName", why))
+    return causes
+
+
+def _frozen(spec: Json) -> Json:
+    """The spec without what may change on any pod."""
+    kept = {
+        name: value
+        for name, value in spec.items()
+        if name not in {"activeDeadlineSeconds", "tolerations", "schedulingGates"}
+    }
+    for part in ("containers", "initContainers"):
+        if part in kept:
+            kept[part] = [{k: v for k, v in each.items() if k != "image"} for each in kept[part]]
+    return kept
+
+
+def check_pod_change(before: Json, body: Json) -> list[Cause]:
+    was, now = before["spec"], body["spec"]
+    if was == now:
+        return []
+    causes = _check_gates(was, now)
+    gated = bool(was.get("schedulingGates"))
+    causes += _check_tolerations(was, now)
+    left, right = _frozen(was), _frozen(now)
+    if gated:
+        causes += _check_narrowing(was, now)
+        for part in (left, right):
+            part.pop("nodeSelector", None)
+            _drop_node_affinity(part)
+    if left != right:
+        causes.append(forbidden_value("spec", _ONLY))
+    return causes
+
+
+def _drop_node_affinity(spec: Json) -> None:
+    affinity = {k: v for k, v in (spec.pop("affinity", None) or {}).items() if k != "nodeAffinity"}
+    if affinity:
+        spec["affinity"] = affinity
+
+
+def _check_gates(was: Json, now: Json) -> list[Cause]:
+    old = {gate["name"] for gate in was.get("schedulingGates") or []}
+    fresh = [g["name"] for g in now.get("schedulingGates") or [] if g["name"] not in old]
+    if not fresh:
+        return []
+    listed = ", ".join(f'"{name}"' for name in fresh)
+    why = f"only deletion is allowed, but found new scheduling gates '{{{listed}}}'"
+    return [forbidden_value("spec.schedulingGates", why)]
+
+
+def _check_tolerations(was: Json, now: Json) -> list[Cause]:
+    old, new = was.get("tolerations") or [], now.get("tolerations") or []
+    if all(each in new for each in old):
+        return []
+    why = "existing toleration can not be modified except its tolerationSeconds"
+    return [forbidden_value("spec.tolerations", why)]
+
+
+def _check_narrowing(was: Json, now: Json) -> list[Cause]:
+    """While gated, selectors may be added, never changed or removed."""
+    causes: list[Cause] = []
+    old, new = was.get("nodeSelector") or {}, now.get("nodeSelector") or {}
+    if any(new.get(key) != value for key, value in old.items()):
+        shown = "map[" + " ".join(f"{k}:{v}" for k, v in sorted(new.items())) + "]"
+        why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        causes.append(invalid_value("spec.nodeSelector", shown, why))
+    path = "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+    terms, changed = dig(was, path), dig(now, path)
+    if terms is not None and terms != changed and not _narrower(terms, changed):
+        why = "only additions are allowed (no mutations or deletions)"
+        causes.append(invalid_value(f"spec.{path}", "null", why))
+    return causes
+
+
+def _narrower(terms: list[Json], changed: list[Json] | None) -> bool:
+    """Each old term keeps all its expressions, in order, with others after them."""
+    if changed is None or len(changed) != len(terms):
+        return False
+    for old, new in zip(terms, changed, strict=True):
+        for part in ("matchExpressions", "matchFields"):
+            had, has = old.get(part) or [], new.get(part) or []
+            if has[: len(had)] != had:
+                return False
+    return True
