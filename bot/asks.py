@@ -143,5 +143,6 @@ class Preference(enum.StrEnum):
 class Period(enum.StrEnum):
     """The time a report is about, up to now."""
 
+    DAY = "day"
     WEEK = "week"
     MONTH = "month"

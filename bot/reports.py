@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import datetime as dt
-import enum
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from bot.asks import Period
+from scheduler.model import Seconds
 from storage.accounts import Gauge, Grant, Outcome
 
 MOST_PEOPLE = 10
 MOST_POINTS = 400  # of a line in a plot; more would not be seen
 _HOUR = 3600.0
+LENGTHS: Mapping[Period, Seconds] = {
+    Period.DAY: 86400.0,
+    Period.WEEK: 7 * 86400.0,
+    Period.MONTH: 30 * 86400.0,
+}
+"""How far each report looks back."""
 _GAP = 1800.0  # seconds without a sample that are a gap in a line, not a slope
-
-
-class Span(enum.StrEnum):
-    """How far a report looks back."""
-
-    DAY = "day"
-    WEEK = "week"
-    MONTH = "month"
-
-    @property
-    def seconds(self) -> float:
-        """Its length; a month has thirty days."""
-        return {Span.DAY: 86400.0, Span.WEEK: 7 * 86400.0, Span.MONTH: 30 * 86400.0}[self]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +96,7 @@ class ReportView:
     `utilisation` and `fragmentation` are means over the samples, None without any.
     """
 
-    span: Span
+    period: Period
     since: float
     until: float
     team: str | None

@@ -1,30 +1,26 @@
-"""From a command to an answer: the desk is asked, the answer is rendered."""
+"""From a command to an answer: the desk is asked, the answer is rendered.
+
+Two tables join the chat to the desk: what asks for a command, and what shows an answer. A
+new verb is a row in each.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from bot import views
 from bot.chat import grammar
-from bot.chat.cards import lists, requests
+from bot.chat.cards import lists, reports, requests
 from bot.chat.message import Lines, Message, build
 from bot.chat.picture import draw
 from bot.chat.ports import Desk
 from bot.chat.replies import Picture
 from bot.chat.voice import Voice
-from bot.views import (
-    Done,
-    MapView,
-    MineView,
-    QueueView,
-    Refused,
-    StatusView,
-    Submitted,
-    Unconfirmed,
-    WhyView,
-)
+from bot.fairness import FairView
+from bot.reports import ReportView
 from storage.records import Role
-
-DeskAnswer = Submitted | Done | Unconfirmed | Refused | StatusView | QueueView | WhyView | MineView
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,62 +59,85 @@ def answer(
             return Answer(lists.general_help(voice, admin=admin), private=True)
         case grammar.Help(verb):
             return Answer(lists.verb_help(voice, verb or grammar.Verb.HELP), private=True)
-        case grammar.Map(by):
-            return _map(voice, desk.map(by))
         case _:
-            found = ask(desk, said, asker)
-            private = isinstance(found, Refused | Unconfirmed)
-            return Answer(render(voice, found), private=private)
+            return render(voice, ask(desk, said, asker))
 
 
-def _map(voice: Voice, view: MapView) -> Answer:
+def ask(desk: Desk, command: grammar.Command, asker: Asker) -> object:
+    """What the desk says to a command. Raises TypeError for what no desk answers (a form, help)."""
+    put = _ASKED.get(type(command))
+    if put is None:
+        raise TypeError(f"not for the desk: {command!r}")
+    return put(desk, command, asker)
+
+
+def render(voice: Voice, found: object) -> Answer:
+    """What the desk said, shown. Raises TypeError for what has no row in the table."""
+    show = _SHOWN.get(type(found))
+    if show is None:
+        raise TypeError(f"nothing shows a {type(found).__name__}")
+    draw_it = _DRAWN.get(type(found))
+    return Answer(
+        show(voice, found),
+        private=type(found) in _PRIVATE,
+        picture=None if draw_it is None else draw_it(voice, found),
+    )
+
+
+def _map(voice: Voice, view: views.MapView) -> Message:
+    return build([Lines(voice.words.map_text(view))])
+
+
+def _map_picture(voice: Voice, view: views.MapView) -> Picture:
     words = voice.words
-    picture = Picture(
+    return Picture(
         name=f"gpu-map-{view.by.value}.png",
         title=words.map_file_title,
         alt=words.map_alt(view),
         content=draw(view, words),
     )
-    return Answer(build([Lines(words.map_text(view))]), picture=picture)
 
 
-def ask(desk: Desk, command: grammar.Command, asker: Asker) -> DeskAnswer:
-    """Ask the desk. Raises TypeError for what no desk answers (a form, help)."""
-    match command:
-        case grammar.Request(wanted):
-            return desk.submit(asker.person, wanted, key=asker.key, channel=asker.channel)
-        case grammar.Cancel(request, confirmed):
-            return desk.cancel(asker.person, request, key=asker.key, confirmed=confirmed)
-        case grammar.Release(request, confirmed):
-            return desk.release(asker.person, request, key=asker.key, confirmed=confirmed)
-        case grammar.Status(what):
-            return desk.status(asker.person, what)
-        case grammar.Queue(what, page):
-            return desk.queue(asker.person, what, page)
-        case grammar.Why(request):
-            return desk.why(asker.person, request)
-        case grammar.Mine():
-            return desk.mine(asker.person)
-        case _:
-            raise TypeError(f"not for the desk: {command!r}")
+_ASKED: dict[type[grammar.Command], Callable[[Desk, Any, Asker], object]] = {
+    grammar.Request: lambda desk, it, who: desk.submit(
+        who.person, it.ask, key=who.key, channel=who.channel
+    ),
+    grammar.Cancel: lambda desk, it, who: desk.cancel(
+        who.person, it.request, key=who.key, confirmed=it.confirmed
+    ),
+    grammar.Release: lambda desk, it, who: desk.release(
+        who.person, it.request, key=who.key, confirmed=it.confirmed
+    ),
+    grammar.Status: lambda desk, it, who: desk.status(who.person, it.what),
+    grammar.Queue: lambda desk, it, who: desk.queue(who.person, it.what, it.page),
+    grammar.Why: lambda desk, it, who: desk.why(who.person, it.request),
+    grammar.Mine: lambda desk, _, who: desk.mine(who.person),
+    grammar.Map: lambda desk, it, _: desk.map(it.by),
+    grammar.Fair: lambda desk, it, who: desk.fair(who.person, it.team),
+    grammar.Report: lambda desk, it, _: desk.report(it.period, it.team),
+}
+"""How each command is put to the desk."""
 
+_SHOWN: dict[type, Callable[[Voice, Any], Message]] = {
+    views.Submitted: requests.submitted,
+    views.Done: requests.done,
+    views.Unconfirmed: requests.unconfirmed,
+    views.Refused: requests.refused,
+    views.StatusView: lists.status,
+    views.QueueView: lists.queue,
+    views.WhyView: requests.why,
+    views.MineView: lists.mine,
+    views.MapView: _map,
+    FairView: reports.fair,
+    ReportView: reports.report,
+}
+"""How each answer of the desk is shown in words."""
 
-def render(voice: Voice, found: DeskAnswer) -> Message:
-    """What the desk answered, as a message."""
-    match found:
-        case Submitted():
-            return requests.submitted(voice, found)
-        case Done():
-            return requests.done(voice, found)
-        case Unconfirmed():
-            return requests.unconfirmed(voice, found)
-        case Refused():
-            return requests.refused(voice, found)
-        case StatusView():
-            return lists.status(voice, found)
-        case QueueView():
-            return lists.queue(voice, found)
-        case WhyView():
-            return requests.why(voice, found)
-        case MineView():
-            return lists.mine(voice, found)
+_DRAWN: dict[type, Callable[[Voice, Any], Picture]] = {
+    views.MapView: _map_picture,
+    ReportView: reports.report_picture,
+}
+"""What comes with a picture."""
+
+_PRIVATE: frozenset[type] = frozenset({views.Refused, views.Unconfirmed})
+"""What only the asker sees, wherever it was asked."""

@@ -16,18 +16,19 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from bot.asks import Period
 from bot.chat.markup import plain
 from bot.chat.picture import DPI, DRAWING, INK
 from bot.chat.words import Words
-from bot.reports import Account, Point, ReportView, Span
+from bot.reports import Account, Point, ReportView
 
 WIDTH = 1100
 MOST_BARS = 12
 BLUE, ORANGE, GREY = "#1f6fb2", "#d95f02", "#8c8c8c"
 _TICKS = {
-    Span.DAY: (4 * 3600, "%H:%M"),
-    Span.WEEK: (86400, "%m-%d"),
-    Span.MONTH: (5 * 86400, "%m-%d"),
+    Period.DAY: (4 * 3600, "%H:%M"),
+    Period.WEEK: (86400, "%m-%d"),
+    Period.MONTH: (5 * 86400, "%m-%d"),
 }
 _STEPS = (1, 10, 60, 300, 900, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000)
 MOST_TICKS = 8
@@ -90,7 +91,7 @@ def _draw_use(axes: Axes, view: ReportView, words: Words) -> None:
 
 def _dates(axes: Axes, view: ReportView) -> None:
     """Ticks on whole hours or days, in UTC."""
-    step, form = _TICKS[view.span]
+    step, form = _TICKS[view.period]
     first = math.ceil(view.since / step)
     ticks = [number * step for number in range(first, math.floor(view.until / step) + 1)]
     names = [dt.datetime.fromtimestamp(at, dt.UTC).strftime(form) for at in ticks]

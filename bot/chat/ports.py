@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.asks import Ask
+from bot.asks import Ask, Period
 from bot.chat.message import Message
+from bot.fairness import FairView
+from bot.reports import ReportView
 from bot.views import (
     CardView,
     Choices,
@@ -56,6 +58,12 @@ class Desk(Protocol):
     def why(self, person_id: str, request_id: str) -> WhyView | Refused: ...
 
     def map(self, by: Grouping = Grouping.POOL) -> MapView: ...
+
+    def fair(self, person_id: str, team: str | None = None) -> FairView | Refused: ...
+
+    def report(
+        self, period: Period = Period.WEEK, team: str | None = None
+    ) -> ReportView | Refused: ...
 
     def mine(self, person_id: str) -> MineView: ...
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bot import reports
+from bot.asks import Period
 from bot.clock import moment
 from bot.control.ledger import STARVING
 from bot.desk.office import Office
 from bot.fairness import FairView, fair_view
 from bot.plans import near, refuse
-from bot.reports import Entitled, ReportView, Span
+from bot.reports import Entitled, ReportView
 from bot.views import RefusalCode, Refused
 from scheduler.model import TeamName
 from storage.accounts import Grant, Outcome
@@ -26,16 +27,16 @@ class Reporting(Office):
         mine = self._directory.person(person_id).teams
         return self._look(lambda engine: fair_view(engine, self._terms, mine, wanted, now))
 
-    def report(self, span: Span = Span.WEEK, team: str | None = None) -> ReportView | Refused:
+    def report(self, period: Period = Period.WEEK, team: str | None = None) -> ReportView | Refused:
         """The period that ends now, of everybody or of one team."""
         wanted = self._team(team)
         if isinstance(wanted, Refused):
             return wanted
-        return self.report_until(self._control.clock.now(), span, wanted)
+        return self.report_until(self._control.clock.now(), period, wanted)
 
-    def report_until(self, until: float, span: Span, team: str | None = None) -> ReportView:
+    def report_until(self, until: float, period: Period, team: str | None = None) -> ReportView:
         """The period of a length that ended at a moment."""
-        begin, end = moment(until - span.seconds), moment(until)
+        begin, end = moment(until - reports.LENGTHS[period]), moment(until)
         with self._store.read() as view:
             grants = view.grants.during(begin, end, team=team)
             gauges = view.gauges.during(begin, end)
@@ -43,7 +44,7 @@ class Reporting(Office):
         entitled = self._entitled(team)
         people = reports.accounts(grants, _owner, begin, end)
         return ReportView(
-            span=span,
+            period=period,
             since=begin.timestamp(),
             until=until,
             team=team,

@@ -10,8 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.asks import Period
 from bot.control.sweeps import StarvationCheck, sample_usage
-from bot.reports import Span, Waits, accounts, all_waits, count_ends, curve, handed_over, mean, most
+from bot.reports import (
+    Waits,
+    accounts,
+    all_waits,
+    count_ends,
+    curve,
+    handed_over,
+    mean,
+    most,
+)
 from bot.views import RefusalCode, Refused
 from storage.accounts import Gauge, Grant, Outcome
 from storage.records import Source
@@ -163,7 +173,7 @@ def test_the_desk_reports_what_ran(house: House) -> None:
     house.desk.release(ADA.id, one, key=house.key())
     house.step()
     house.step(5)
-    report = house.desk.report(Span.DAY)
+    report = house.desk.report(Period.DAY)
     assert not isinstance(report, Refused)
     hours = {team.name: team.gpu_hours for team in report.teams}
     assert hours == pytest.approx({"nlp": 8 * (HOUR + 5) / HOUR, "vision": 4 * (HOUR + 5) / HOUR})
@@ -172,14 +182,14 @@ def test_the_desk_reports_what_ran(house: House) -> None:
     assert report.utilisation == pytest.approx(12 / 64)
     assert report.fragmentation == pytest.approx(4 / 64)
     assert {pool.name: pool.waits.starts for pool in report.pools}["team"] == 2
-    own = house.desk.report(Span.DAY, "NLP")
+    own = house.desk.report(Period.DAY, "NLP")
     assert not isinstance(own, Refused)
     assert [team.name for team in own.teams] == ["nlp"]
     assert own.gpu_hours == pytest.approx(hours["nlp"])
 
 
 def test_a_team_that_does_not_exist_is_named_with_the_nearest(house: House) -> None:
-    for found in (house.desk.report(Span.WEEK, "visoin"), house.desk.fair(ADA.id, "visoin")):
+    for found in (house.desk.report(Period.WEEK, "visoin"), house.desk.fair(ADA.id, "visoin")):
         assert isinstance(found, Refused)
         assert (found.code, found.near) == (RefusalCode.UNKNOWN_TEAM, ("vision",))
 
@@ -208,10 +218,10 @@ def test_a_starvation_is_counted_in_its_period(house: House) -> None:
     house.control.propose(StarvationCheck(house.control.terms))
     assert house.request(waits).starving_since is not None
     house.clock.advance(1.0)
-    report = house.desk.report(Span.DAY)
+    report = house.desk.report(Period.DAY)
     assert not isinstance(report, Refused)
     assert report.starvations == 1
     house.clock.advance(2 * 24 * HOUR)
-    later = house.desk.report(Span.DAY)
+    later = house.desk.report(Period.DAY)
     assert not isinstance(later, Refused)
     assert later.starvations == 0

@@ -58,7 +58,7 @@ def report_picture(voice: Voice, view: ReportView) -> Picture:
     """The plots that go with a report."""
     words = voice.words
     return Picture(
-        name=f"gpu-report-{view.span.value}.png",
+        name=f"gpu-report-{view.period.value}.png",
         title=words.report_file_title,
         alt=words.report_alt(view),
         content=draw_report(view, words),

@@ -19,8 +19,6 @@ UNANSWERED: frozenset[Verb] = frozenset(
         Verb.EXTEND,
         Verb.EDIT,
         Verb.GIVE,
-        Verb.FAIR,
-        Verb.REPORT,
         Verb.PREFS,
         Verb.LINK,
         Verb.PAUSE,

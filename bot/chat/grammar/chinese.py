@@ -86,6 +86,7 @@ CHINESE = Lexicon(
         "团队": Grouping.TEAM, "小组": Grouping.TEAM,
     },
     periods={
+        "今天": Period.DAY, "今日": Period.DAY, "每天": Period.DAY,
         "周": Period.WEEK, "本周": Period.WEEK, "每周": Period.WEEK, "月": Period.MONTH,
         "本月": Period.MONTH, "每月": Period.MONTH,
     },

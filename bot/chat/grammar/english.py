@@ -73,6 +73,7 @@ ENGLISH = Lexicon(
         "team": Grouping.TEAM, "teams": Grouping.TEAM,
     },
     periods={
+        "day": Period.DAY, "daily": Period.DAY, "today": Period.DAY,
         "week": Period.WEEK, "weekly": Period.WEEK, "month": Period.MONTH,
         "monthly": Period.MONTH,
     },

@@ -31,7 +31,7 @@ EXAMPLES: Mapping[Verb, tuple[str, ...]] = {
     Verb.EDIT: ("edit R-1042 8 gpus", "edit R-1042 4h priority low", "edit R-1042 preemptible"),
     Verb.GIVE: ("give R-1042 @bob",),
     Verb.FAIR: ("fair", "fair nlp"),
-    Verb.REPORT: ("report", "report month", "report week nlp"),
+    Verb.REPORT: ("report", "report day", "report month nlp"),
     Verb.PREFS: (
         "prefs",
         "prefs language zh",
@@ -78,7 +78,7 @@ CHINESE_EXAMPLES: Mapping[Verb, tuple[str, ...]] = {
     Verb.EDIT: ("修改 R-1042 8卡", "修改 R-1042 4小时 低优先级", "修改 R-1042 可抢占"),
     Verb.GIVE: ("转让 R-1042 给 @bob",),
     Verb.FAIR: ("份额", "份额 nlp"),
-    Verb.REPORT: ("报告", "报告 本月", "报告 本周 nlp"),
+    Verb.REPORT: ("报告", "报告 今天", "报告 本月 nlp"),
     Verb.PREFS: (
         "偏好",
         "偏好 语言 中文",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bot.asks import Period
 from bot.fairness import Borrower, FairView
-from bot.reports import Account, Guess, Point, ReportView, Span, Waits
+from bot.reports import Account, Guess, Point, ReportView, Waits
 from bot.views import TeamShare
 from tests.bot.chat.saying import ANN, BOB, HOUR, NOW
 
@@ -25,7 +26,7 @@ QUICK = Waits(starts=412, p50=12.0, p95=900.0, longest=4000.0)
 SLOW = Waits(starts=38, p50=5400.0, p95=97_200.0, longest=180_000.0)
 
 REPORT = ReportView(
-    span=Span.WEEK,
+    period=Period.WEEK,
     since=NOW - WEEK,
     until=NOW,
     team=None,

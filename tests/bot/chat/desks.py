@@ -7,11 +7,13 @@ import threading
 from collections.abc import Callable
 
 from bot import views
-from bot.asks import Ask
+from bot.asks import Ask, Period
+from bot.fairness import FairView
+from bot.reports import ReportView
 from bot.views import RefusalCode, Refused
 from storage.records import Person
 from storage.states import RequestState
-from tests.bot.chat import saying
+from tests.bot.chat import accounting, saying
 
 
 class MemoryOnce:
@@ -112,6 +114,13 @@ class MemoryDesk:
 
     def map(self, by: views.Grouping = views.Grouping.POOL) -> views.MapView:
         return dataclasses.replace(saying.MAP, by=by)
+
+    def fair(self, person_id: str, team: str | None = None) -> FairView | Refused:
+        del person_id, team
+        return accounting.FAIR
+
+    def report(self, period: Period = Period.WEEK, team: str | None = None) -> ReportView | Refused:
+        return dataclasses.replace(accounting.REPORT, period=period, team=team)
 
     def mine(self, person_id: str) -> views.MineView:
         return dataclasses.replace(saying.HOME.mine, person=person_id)

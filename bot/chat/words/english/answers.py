@@ -34,7 +34,7 @@ _HELP: dict[Verb, str] = {
     Verb.EDIT: "change a request in the words of a request: size, time, priority, name and so on",
     Verb.GIVE: "hand a request over to a colleague, who is charged from then on",
     Verb.FAIR: "shares of the teams, and what each has used lately",
-    Verb.REPORT: "what was used and how long people waited, in a week or a month",
+    Verb.REPORT: "what was used and how long people waited, in a day, week or month, with plots",
     Verb.PREFS: "your language, quiet hours, notices and digest",
     Verb.LINK: "ask to be of a team; its lead confirms it",
     Verb.PAUSE: "let nothing start from a queue or pool for a while",

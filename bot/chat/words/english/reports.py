@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 
 from bot import notices
+from bot.asks import Period
 from bot.chat.markup import Markup, date, join, plain, say
 from bot.chat.words.english.units import Units
 from bot.fairness import Borrower, FairView
-from bot.reports import Account, Guess, ReportView, Span, Waits
+from bot.reports import Account, Guess, ReportView, Waits
 from bot.views import TeamShare
 
-_SPANS = {Span.DAY: "day", Span.WEEK: "week", Span.MONTH: "30 days"}
+_SPANS = {Period.DAY: "day", Period.WEEK: "week", Period.MONTH: "30 days"}
 
 
 class Reports(Units):
@@ -84,7 +85,7 @@ class Reports(Units):
         return say(
             "*Report{whom}* · the {span} up to {until}",
             whom=whom,
-            span=_SPANS[view.span],
+            span=_SPANS[view.period],
             until=date(view.until),
         )
 
@@ -199,7 +200,7 @@ class Reports(Units):
     def report_alt(self, view: ReportView) -> str:
         """The plots in words, for who cannot see them."""
         return plain(
-            f"Three plots of the {_SPANS[view.span]}: use and fragmentation over time, waits by "
+            f"Three plots of the {_SPANS[view.period]}: use and fragmentation over time, waits by "
             "pool, GPU-hours by team. The text beside them has the figures.",
             1000,
         )
@@ -232,5 +233,5 @@ class Reports(Units):
     def digest_lead(self, view: ReportView) -> Markup:
         """The first line of a digest, which comes by itself."""
         return say(
-            "*Digest* · the {span} up to {until}", span=_SPANS[view.span], until=date(view.until)
+            "*Digest* · the {span} up to {until}", span=_SPANS[view.period], until=date(view.until)
         )
