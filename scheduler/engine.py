@@ -192,8 +192,7 @@ class Engine:
             return budgets.Grade(given=asked, asked=asked, has=0, most=None)
         mine = (
             *(running.workload for running in state.running.values()),
-            *(waiting.workload for waiting in state.waiting.values()),
-            *(claim.waiting.workload for claim in state.claims.values()),
+            *(waiting.workload for waiting in (*state.waiting.values(), *state.promised())),
         )
         return budgets.grade(state.layout, budgets.standing(mine, team), team, asked, gpus)
 

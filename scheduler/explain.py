@@ -46,11 +46,7 @@ def order(state: State, number: int) -> list[WorkloadId]:
     """Who has this queue as home and waits, in order; those with a claim come first."""
     name = state.layout.queues[number].name
     claimed = sorted(
-        (
-            claim.waiting.workload
-            for claim in state.claims.values()
-            if claim.waiting.workload.queue == name
-        ),
+        (one.workload for one in state.promised() if one.workload.queue == name),
         key=order_key,
     )
     return [w.id for w in claimed] + list(state.queues[number].keys(state.ledger.score))
@@ -68,7 +64,7 @@ class Survey:
     def explain(self, workload: WorkloadId) -> Explanation:
         """All that can be said of one. Raises EngineError if it does not wait."""
         state = self._state
-        claim = state.claims.get(workload)
+        claim = None if workload in state.running else state.claims.get(workload)
         waiting = claim.waiting if claim is not None else state.waiting.get(workload)
         if waiting is None:
             raise EngineError(f"{workload} does not wait")

@@ -95,7 +95,7 @@ def figures(state: State) -> ClusterFigures:
         whole_free_nodes=whole.whole_free_nodes,
         running=len(state.running),
         leaving=len(state.leaving),
-        pending=len(state.waiting) + len(state.claims),
+        pending=len(state.waiting) + len(state.promised()),
         unready_nodes=int((~state.nodes.usable).sum()),
         flavors=parts,
         pools=_pools(state),
@@ -149,7 +149,7 @@ def _levels(state: State, flavor: Flavor) -> tuple[LevelFigures, ...]:
 
 def _pools(state: State) -> tuple[PoolFigures, ...]:
     names = tuple(dict.fromkeys(queue.pool for queue in state.layout.queues))
-    claims = [claim.waiting.shapes[0][0] for claim in state.claims.values()]
+    claims = [waiting.shapes[0][0] for waiting in state.promised()]
     return tuple(
         PoolFigures(
             pool=name,

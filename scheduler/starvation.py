@@ -17,8 +17,7 @@ def starving(
     Those in `skip` are left out before anything is explained: explaining takes time.
     """
     targets = state.layout.target_waits
-    waiting = [w.workload for w in state.waiting.values()]
-    waiting += [claim.waiting.workload for claim in state.claims.values()]
+    waiting = [w.workload for w in (*state.waiting.values(), *state.promised())]
     late = [
         (now - workload.created, workload, target)
         for workload in waiting

@@ -406,6 +406,10 @@ class State:
                 places.append(Place(assignment.nodes, self.nodes.shape(pods)))
         return Charge(number, tuple(sorted(amounts.items())), tuple(places))
 
+    def promised(self) -> list[Waiting]:
+        """Who waits for a promised place. Not who is being moved: he runs until he is gone."""
+        return [claim.waiting for one, claim in self.claims.items() if one not in self.running]
+
     def find(self, workload: WorkloadId) -> Workload | None:
         """The workload of that id, running or waiting."""
         found = (

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.events import Evicted, Finished, NodeRemoved, Restored
+from scheduler.budgets import Grade
+from scheduler.events import Evicted, Finished, NodeRemoved, Restored, Submitted
 from scheduler.invariants import check_invariants
-from scheduler.layout import HOSTNAME, MoveBounds, Options
+from scheduler.layout import HOSTNAME, MoveBounds, Options, Team
 from scheduler.model import (
     GPU,
     Admission,
@@ -18,11 +20,14 @@ from scheduler.model import (
     PodSet,
     PodSetAssignment,
     PreemptionRule,
+    Priority,
     QueueName,
+    TeamName,
     TopologyMode,
     TopologyRequest,
     WorkloadId,
 )
+from scheduler.standing import EngineError
 from tests.scheduler.builders import (
     H100,
     Cluster,
@@ -253,3 +258,71 @@ def test_whoever_is_moved_and_for_whom_all_start_at_once(
     started = let_go(cluster, decisions)
     assert sorted(started) == sorted([*moved, "whole"])
     assert set(cluster.running()) == before | {"whole"}
+
+
+def test_who_is_being_moved_is_in_one_place_for_whoever_asks() -> None:
+    """He runs until his pods are gone, then waits for the place that is kept for him."""
+    cluster = nodes_of_8(2)
+    put(cluster, "long", "n0", gpus=4, at=100.0)
+    put(cluster, "fresh", "n1", gpus=4, at=990.0)
+    want(cluster, 1)
+
+    def standing() -> tuple[list[str], list[str]]:
+        figures = cluster.engine.figures()
+        running, waiting = cluster.running(), cluster.waiting()
+        assert (figures.running, figures.pending) == (len(running), len(waiting))
+        assert sum(pool.pending for pool in figures.pools) == len(waiting)
+        return running, waiting
+
+    assert standing() == (["fresh", "long"], ["whole"])
+    with pytest.raises(EngineError, match="fresh does not wait"):
+        cluster.engine.explain(WorkloadId("fresh"), cluster.now)
+    cluster.engine.apply(Evicted(workload=WorkloadId("fresh"), at=cluster.now))
+    assert standing() == (["long"], ["fresh", "whole"])
+    cluster.cycle()
+    assert standing() == (["fresh", "long", "whole"], [])
+
+
+def test_who_is_being_moved_counts_once_in_the_budget_of_his_team() -> None:
+    cluster = nodes_of_8(2)
+    put(cluster, "long", "n0", gpus=4, at=100.0)
+    put(cluster, "fresh", "n1", gpus=4, at=990.0)
+    team = TeamName("team")
+    layout = replace(
+        cluster.engine.layout, teams=(Team(name=team, budgets={Priority.MEDIUM: 100}),)
+    )
+    engine = Cluster(layout, *cluster.engine.nodes()).engine
+    for workload, admission in cluster.engine.running():
+        engine.apply(Restored(workload=replace(workload, team=team), admission=admission))
+    sets = (PodSet(count=1, requests={GPU: 8}),)
+    whole = a_workload("whole", "A", 1, 8, created=cluster.now, pod_sets=sets)
+    engine.apply(Submitted(workload=replace(whole, team=team)))
+    assert len(engine.cycle(cluster.now).preemptions) == 1
+    grade = engine.grade(team, Priority.MEDIUM, 1)
+    assert isinstance(grade, Grade)
+    assert grade.has == 4 + 4 + 8
+
+
+def test_when_the_hourly_bound_has_room_again_it_is_used_without_any_news() -> None:
+    cluster = nodes_of_8(4, options=replace(ON, moves=MoveBounds(per_hour=1)))
+    for number in range(4):
+        put(cluster, f"j{number}", f"n{number}", gpus=3, at=999.0)
+    first = want(cluster, 1)
+    began = cluster.now
+    let_go(cluster, first)
+    cluster.submit(a_workload("other", "A", 1, 8, created=cluster.now))
+    assert not cluster.cycle(60.0).preemptions
+    assert cluster.engine.next_alarm() == began + 3600.0
+    assert not cluster.cycle(began + 3599.0 - cluster.now).preemptions
+    assert len(cluster.cycle(began + 3600.0 - cluster.now).preemptions) == 1
+
+
+def test_whoever_has_run_long_enough_is_moved_without_any_news() -> None:
+    cluster = nodes_of_8(2, min_runtime=60.0)
+    put(cluster, "a", "n0", gpus=4, at=990.0)
+    put(cluster, "b", "n1", gpus=4, at=995.0)
+    assert not want(cluster, 1).preemptions
+    assert cluster.engine.next_alarm() == 1050.0
+    assert not cluster.cycle(1049.0 - cluster.now).preemptions
+    (stop,) = cluster.cycle(1050.0 - cluster.now).preemptions
+    assert stop.target == "a"
