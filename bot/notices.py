@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from scheduler.model import PreemptionRule, WaitReason
+from scheduler.model import Basis, PreemptionRule, WaitReason
 
 
 class NoticeKind(enum.StrEnum):
@@ -107,6 +107,18 @@ class HolderArgs(_Args):
     ends: float | None
 
 
+class PlanArgs(_Args):
+    """Room that is kept for a request: from when on, on how many nodes, and how sure.
+
+    `domain` is `level=value`, empty if the nodes share none.
+    """
+
+    at: float
+    nodes: int
+    domain: str
+    basis: Basis
+
+
 class StarvingArgs(_Args):
     """A request past the target wait of its priority class."""
 
@@ -124,6 +136,7 @@ class StarvingArgs(_Args):
     figures: dict[str, int | float | str]
     position: int
     holders: tuple[HolderArgs, ...] = ()
+    plan: PlanArgs | None = None
 
 
 class EndedArgs(_Args):

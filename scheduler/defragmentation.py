@@ -179,29 +179,31 @@ def _carry_out(state: State, plan: Plan, now: Seconds) -> list[Preemption]:
     for move in plan.moves:
         state.tell_to_stop(move.running, wanted)
         stops.append(_stop(state, nomination, move.running, now))
-    state.future.charge(plan.charge)
     state.leave(nomination.waiting)
-    state.claims[wanted] = Claim(
-        waiting=nomination.waiting,
-        charge=plan.charge,
-        assignments=plan.assignments,
-        queue=nomination.queue,
-        targets={move.running.workload.id for move in plan.moves},
-        borrowing=nomination.level > 0,
+    state.promise(
+        Claim(
+            waiting=nomination.waiting,
+            charge=plan.charge,
+            assignments=plan.assignments,
+            queue=nomination.queue,
+            targets={move.running.workload.id for move in plan.moves},
+            borrowing=nomination.level > 0,
+        )
     )
     for move in plan.moves:
         workload = move.running.workload
         state.wait(workload)
         waiting = state.waiting[workload.id]
         state.leave(waiting)
-        state.future.charge(move.charge)
-        state.claims[workload.id] = Claim(
-            waiting=waiting,
-            charge=move.charge,
-            assignments=move.assignments,
-            queue=move.charge.queue,
-            targets={workload.id},
-            borrowing=move.running.admission.borrowing,
+        state.promise(
+            Claim(
+                waiting=waiting,
+                charge=move.charge,
+                assignments=move.assignments,
+                queue=move.charge.queue,
+                targets={workload.id},
+                borrowing=move.running.admission.borrowing,
+            )
         )
     return stops
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from scheduler import (
     aging,
+    backfill,
     budgets,
     checks,
     explain,
@@ -41,6 +42,7 @@ from scheduler.model import (
     Priority,
     QueueName,
     Refusal,
+    Reservation,
     ResourceName,
     Seconds,
     Starvation,
@@ -92,7 +94,7 @@ class Engine:
         if state.ledger.rules is not None and state.ledger.rules.exact and state.ledger.due(now):
             self.sample_usage(now)
         decided = self._repair(now)
-        if not state.dirty and not state.claims:
+        if not state.dirty and not state.claims and not state.reservations.news:
             return decided
         admissions = passes.start_claims(state, now)
         preemptions: list[Preemption] = []
@@ -102,6 +104,8 @@ class Engine:
             if not state.dirty:
                 if state.layout.options.defragment:
                     preemptions += self._mover.make_room(state, now)
+                backfill.arrange(state, now)
+            if not state.dirty:
                 return replace(
                     decided,
                     admissions=tuple(admissions),
@@ -156,6 +160,7 @@ class Engine:
         for one in workloads:
             waiting = state.waiting.get(one)
             if waiting is not None:
+                backfill.ring(state, one, now)
                 possible = checks.check(state, waiting.workload) is None
                 aging.grow(state, one, now, possible=possible)
 
@@ -231,6 +236,10 @@ class Engine:
             (running.workload, running.admission)
             for _, running in sorted(self._state.running.items())
         )
+
+    def reservations(self) -> tuple[Reservation, ...]:
+        """The room that is kept for those who have waited long: earliest first, then by id."""
+        return self._state.reservations.told()
 
     def leaving(self) -> tuple[WorkloadId, ...]:
         """Who was told to stop and still holds capacity, by id."""

@@ -5,7 +5,9 @@ paused: queue, by, because, until · exceeds-limit: limit, where, asked, most ·
 quota: where, flavor, resource, asked, available, limit, used ·
 topology: flavor, pods, per_pod, free, largest, nodes, room, outside, and where one domain is
 required: level, domain (the one that comes closest), in_domain (pods that it could take) ·
-protected: recall_at, targets, gpus, queue, or truce (ids) · waiting-for-targets: targets, gpus ·
+protected: recall_at, targets, gpus, queue, or truce (ids) ·
+reserved: for, from, gpus, queue (of whom room is kept for), seconds (how long it may run to go
+ahead), and lasts if that is known · waiting-for-targets: targets, gpus ·
 behind: position, first · misconfigured: queue, problem.
 With quota and topology, `tried` names the queues where there are several. Of a workload that was
 moved to a lower priority class, every verdict says `asked_class` and `class`.
@@ -14,6 +16,7 @@ moved to a lower priority class, every verdict says `asked_class` and `class`.
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -31,9 +34,9 @@ from scheduler.model import (
     Workload,
     WorkloadId,
 )
-from scheduler.nomination import Nomination, Outcome, nominate
+from scheduler.nomination import Nomination, Outcome, find_blocker, nominate
 from scheduler.packing import shortfall
-from scheduler.pending import Shape, order_key
+from scheduler.pending import order_key
 from scheduler.recall import find_recall, find_truce
 from scheduler.standing import Claim, EngineError, Running, Waiting
 from scheduler.state import State
@@ -59,7 +62,8 @@ class Survey:
         self._state = state
         self._now = now
         self._lines: dict[int, tuple[list[WorkloadId], dict[WorkloadId, int]]] = {}
-        self._shared: dict[tuple[Shape, ...], tuple[Verdict, tuple[Holder, ...]]] = {}
+        self._kept = {one.workload for one in state.reservations.told()}
+        self._shared: dict[tuple[object, ...], tuple[Verdict, tuple[Holder, ...]]] = {}
 
     def explain(self, workload: WorkloadId) -> Explanation:
         """All that can be said of one. Raises EngineError if it does not wait."""
@@ -79,6 +83,7 @@ class Survey:
             ahead=tuple(line[: min(at, AHEAD_AT_MOST)]),
             since=waiting.workload.created,
             holders=holders,
+            reservation=state.reservations.of(workload),
         )
 
     def _line(self, number: int) -> tuple[list[WorkloadId], dict[WorkloadId, int]]:
@@ -91,7 +96,9 @@ class Survey:
         self, waiting: Waiting, claim: Claim | None, at: int, first: WorkloadId
     ) -> tuple[Verdict, tuple[Holder, ...]]:
         """What is true of one of a shape is true of all, but for claims and turns."""
-        shapes = tuple(shape for _, shape in waiting.shapes)
+        shapes: tuple[object, ...] = tuple(shape for _, shape in waiting.shapes)
+        if self._state.reservations.standing:
+            shapes = (*shapes, waiting.lasts, waiting.workload.id in self._kept)
         if claim is None and shapes in self._shared:
             return self._shared[shapes]
         verdict, running = _verdict(self._state, waiting, claim, at, first)
@@ -126,7 +133,30 @@ def _verdict(
             return Verdict(reason=WaitReason.NOT_EVALUATED), ()
         ahead: dict[str, Figure] = {"position": at + 1, "first": first}
         return Verdict(reason=WaitReason.BEHIND, figures=ahead), ()
-    return _protected(state, nominations) or _short(state, nominations)
+    return _behind_reservation(state, nominations) or (
+        _protected(state, nominations) or _short(state, nominations)
+    )
+
+
+def _behind_reservation(
+    state: State, nominations: list[Nomination]
+) -> tuple[Verdict, Iterable[Running]] | None:
+    """For whom room is kept that it would take at the first of its queues where it has any."""
+    held = next((one for one in nominations if one.outcome is Outcome.HELD), None)
+    if held is None:
+        return None
+    waiting = held.waiting
+    ahead = find_blocker(state, held).told
+    figures: dict[str, Figure] = {
+        "for": ahead.workload,
+        "from": ahead.at,
+        "gpus": ahead.gpus,
+        "queue": ahead.queue,
+        "seconds": max(0.0, ahead.at - state.now),
+    }
+    if waiting.lasts < math.inf:
+        figures["lasts"] = waiting.lasts
+    return Verdict(reason=WaitReason.RESERVED, figures=figures), ()
 
 
 def _never(state: State, waiting: Waiting) -> Verdict | None:

@@ -27,8 +27,8 @@ FLAT = (
 
 OWN = (
     "_excess", "_guests", "alarms", "brake", "broken", "claims", "flips", "future", "history",
-    "leaving", "ledger", "nodes", "outlook", "overrides", "present", "queues", "ranks", "running",
-    "users", "waiting",
+    "leaving", "ledger", "nodes", "outlook", "overrides", "present", "queues", "ranks",
+    "reservations", "running", "users", "waiting",
 )  # fmt: skip
 """Each copied in its own way, below."""
 
@@ -57,6 +57,7 @@ def fork_state(state: State) -> State:
     other.leaving = {one: other.running[one] for one in state.leaving}
     _fork_waiting(state, other)
     other.outlook = state.outlook.copy(other)
+    other.reservations = state.reservations.copy(other, versions)
     return other
 
 
@@ -93,7 +94,7 @@ def _fork_waiting(state: State, other: State) -> None:
             if len(shapes) == 1
             else tuple((number, twin(shape)) for number, shape in shapes)
         )
-        return Waiting(one.workload, mine, one.evaluated, one.word, one.scan)
+        return Waiting(one.workload, mine, one.evaluated, one.word, one.scan, one.lasts)
 
     other.waiting = {one: copied(waiting) for one, waiting in state.waiting.items()}
     other.claims = {

@@ -11,12 +11,11 @@ least recently is forgotten first.
 
 from __future__ import annotations
 
-import enum
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from scheduler.model import Seconds, TeamName, Workload
+from scheduler.model import Basis, Seconds, TeamName, Workload
 
 KEPT = 64
 LINES = 4096
@@ -27,14 +26,6 @@ EVERYBODY = TeamName("")
 ANY_SIZE = -1
 
 Key = tuple[TeamName, int]
-
-
-class Basis(enum.StrEnum):
-    """What an expectation rests on; members are in order of certainty."""
-
-    DECLARED = "declared"
-    HISTORY = "history"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,7 @@ class Intake:
             raise EngineError(f"{workload} does not wait")
         state.flips.forget(workload)
         state.overrides.boosts.pop(workload, None)
+        state.reservations.forget(workload)
 
     def _running(self, workload: WorkloadId) -> Running:
         running = self._state.running.get(workload)
@@ -142,6 +143,7 @@ class Intake:
             return  # it was moved: its other place is kept for it
         if claim is not None:
             self._state.revoke(claim)
+        self._state.reservations.stopped(event.workload, own_failure=event.own_failure)
         workload = aging.requeued(aging.rule_of(self._state, workload), workload, event.at)
         self._state.wait(_later(workload, event.at) if event.own_failure else workload)
         self._state.waiting[workload.id].word = Word.PREEMPTED
@@ -152,6 +154,7 @@ class Intake:
         self._state.history.learn(Sample(team=work.team, gpus=work.gpus, ran=ran))
         self._state.flips.forget(event.workload)
         self._state.overrides.boosts.pop(event.workload, None)
+        self._state.reservations.forget(event.workload)
         self._mover.forget(event.workload)
         if (claim := self._state.claims.get(event.workload)) is not None:
             self._state.revoke(claim)

@@ -97,6 +97,21 @@ class Aging:
     hold: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackfillRules:
+    """When work of a queue that waits gets a reservation; see `scheduler.backfill`.
+
+    Work of `least` GPUs or more that has waited `after` gets one while fewer than `most` stand
+    among all queues that can affect each other. One that has not led to a start within
+    `patience` is given up; None is no limit.
+    """
+
+    after: Seconds
+    least: int = 1
+    most: int = 1
+    patience: Seconds | None = None
+
+
 class AfterLease(enum.StrEnum):
     """What happens to a workload whose lease has run out."""
 
@@ -182,7 +197,8 @@ class Queue:
     queue is not safe (None: always safe), and `strict_per_flavor` makes a strict head hold
     back only those behind it that could use the same flavors. Work that runs here is no target
     before it has run for `min_runtime`, or `min_runtime_own` where somebody of the same queue
-    asks; `aging` raises those who wait long; `fair_users` alternates between the users of a team.
+    asks; `aging` raises those who wait long; `fair_users` alternates between the users of a team;
+    `backfill` keeps room for those who wait long (None: off).
     """
 
     name: QueueName
@@ -205,6 +221,7 @@ class Queue:
     min_runtime_own: Seconds = 0.0
     aging: Aging | None = None
     fair_users: bool = False
+    backfill: BackfillRules | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -288,6 +288,7 @@ class WaitReason(enum.StrEnum):
     QUOTA = "quota"
     TOPOLOGY = "topology"
     PROTECTED = "protected"
+    RESERVED = "reserved"
     WAITING_FOR_TARGETS = "waiting-for-targets"
     BEHIND = "behind"
     NOT_EVALUATED = "not-evaluated"
@@ -315,12 +316,40 @@ class Holder:
     ends: Seconds | None
 
 
+class Basis(enum.StrEnum):
+    """What an expectation rests on; members are in order of certainty."""
+
+    DECLARED = "declared"
+    HISTORY = "history"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """Room that is kept for a workload that has waited long: from `at` on, on `nodes`.
+
+    `nodes` are in name order, `domain` is the lowest topology domain that holds them all, as
+    `level=value`, empty without one. `since` is when it got a reservation. `basis` is the
+    least certain of the ends that `at` rests on.
+    """
+
+    workload: WorkloadId
+    queue: QueueName
+    at: Seconds
+    nodes: tuple[NodeName, ...]
+    domain: str
+    gpus: int
+    since: Seconds
+    basis: Basis
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """All that can be said about a waiting workload at one moment.
 
     `position` counts from 1 in its queue's own order; `ahead` are the ids before it, at
-    most the first ten; `holders` are the largest first, at most five.
+    most the first ten; `holders` are the largest first, at most five; `reservation` is what is
+    kept for it, if anything is.
     """
 
     workload: WorkloadId
@@ -330,6 +359,7 @@ class Explanation:
     ahead: tuple[WorkloadId, ...]
     since: Seconds
     holders: tuple[Holder, ...] = ()
+    reservation: Reservation | None = None
 
 
 class LimitKind(enum.StrEnum):

@@ -25,6 +25,7 @@ from scheduler.model import (
 from scheduler.pending import Shape
 from scheduler.preemption import find_targets, is_hopeless, reach
 from scheduler.quota import Amounts
+from scheduler.reserved import Reserved
 from scheduler.seating import Seating
 from scheduler.standing import Waiting
 from scheduler.state import State
@@ -37,6 +38,7 @@ class Outcome(enum.Enum):
     FIT = "fit"
     PREEMPT = "preempt"
     LATER = "later"  # fits once those who were told to stop are gone
+    HELD = "held"  # fits, but not beside a reservation
     NO_TARGETS = "no-targets"  # would fit if somebody could be stopped, but nobody may be
     NO_FIT = "no-fit"
 
@@ -146,11 +148,30 @@ def _attempt(
         return result
     if found.mode is Mode.FIT and _fit(state, result, found):
         return result
-    if found.mode is Mode.FIT:
+    if found.mode is Mode.FIT and result.outcome is not Outcome.HELD:
         result.reason = WaitReason.TOPOLOGY
-    if _placeable(state, result, found):
-        _attack(state, result, found)
-    return result
+    if not state.reservations.standing:
+        if _placeable(state, result, found):
+            _attack(state, result, found)
+        return result
+    return _attack_beside(state, result, found)
+
+
+def _attack_beside(state: State, result: Nomination, found: Assignment) -> Nomination:
+    """As without reservations, but their room helps nobody whom they bind.
+
+    Where it would have fitted without them, that is what is told if nobody can be stopped.
+    """
+    held = result if result.outcome is Outcome.HELD else None
+    attempt = result if held is None else replace(result, outcome=Outcome.NO_FIT)
+    book = state.future
+    mark = book.checkpoint()
+    for reserved in state.reservations.kept_from(result.queue, result.waiting, result.level):
+        book.charge(Charge(reserved.charge.queue, (), reserved.charge.places))
+    if _placeable(state, attempt, found):
+        _attack(state, attempt, found)
+    book.rollback(mark)
+    return attempt if held is None or attempt.outcome is Outcome.PREEMPT else held
 
 
 def _choose(
@@ -192,20 +213,39 @@ def _fit(state: State, result: Nomination, found: Assignment) -> bool:
         if name is not None and not state.outlook.has_room(pods, state.flavors[name]):
             return False
     books = state.books if state.layout.options.claims else (state.future,)
-    places = find_places(state, result.pod_sets, found.flavors, books)
+    shadows = state.reservations.shadows(result.queue, result.waiting, result.level)
+    places = find_places(state, result.pod_sets, found.flavors, (*books, *shadows))
     if places is not None:
         result.charge = charge_for(state, result, places)
         result.assignments = assignments_for(result.pod_sets, found, places)
         tree = state.tree
-        if all(tree.fits(b.usage, result.queue, result.charge.amounts) for b in books[1:]):
+        if not all(tree.fits(s.usage, result.queue, result.amounts) for s in shadows):
+            result.outcome, result.reason = Outcome.HELD, WaitReason.RESERVED
+        elif all(tree.fits(b.usage, result.queue, result.charge.amounts) for b in books[1:]):
             result.outcome = Outcome.FIT
         else:
             result.outcome, result.reason = Outcome.LATER, WaitReason.QUOTA
         return True
+    if shadows and find_places(state, result.pod_sets, found.flavors, books) is not None:
+        result.outcome, result.reason = Outcome.HELD, WaitReason.RESERVED
+        return False
     if len(books) > 1 and find_places(state, result.pod_sets, found.flavors, books[:1]) is not None:
         result.outcome, result.reason = Outcome.LATER, WaitReason.TOPOLOGY
         return True
     return False
+
+
+def find_blocker(state: State, held: Nomination) -> Reserved:
+    """The first reservation beside which a nomination that is held does not fit."""
+    kept, waiting = state.reservations, held.waiting
+    binding = kept.binding(held.queue, waiting, held.level)
+    for reserved in binding:
+        book = reserved.without(waiting.workload.id)
+        if not state.tree.fits(book.usage, held.queue, held.amounts):
+            return reserved
+        if find_places(state, held.pod_sets, held.flavors, (*state.books, book)) is None:
+            return reserved
+    return binding[0]  # none alone, but all of them together
 
 
 def _placeable(state: State, result: Nomination, found: Assignment) -> bool:

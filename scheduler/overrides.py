@@ -97,6 +97,7 @@ def recount(state: State) -> None:
     if state.future is not state.present:
         charges = [*(r.charge for r in running if r.expected), *promised]
         state.future.recount(state.tree, charges)
+    state.reservations.recount(state.tree)
     for claim in list(state.claims.values()):
         if claim.waiting.workload.id not in state.running and over(state, claim.queue):
             state.revoke(claim)
@@ -213,15 +214,16 @@ def _displace(state: State, event: Displaced) -> None:
     for running in targets:
         state.tell_to_stop(running, event.preemptor)
     state.fork()
-    state.future.charge(found.charge)
     state.leave(waiting)
-    state.claims[event.preemptor] = Claim(
-        waiting=waiting,
-        charge=found.charge,
-        assignments=found.assignments,
-        queue=found.queue,
-        targets={running.workload.id for running in targets},
-        borrowing=found.level > 0,
+    state.promise(
+        Claim(
+            waiting=waiting,
+            charge=found.charge,
+            assignments=found.assignments,
+            queue=found.queue,
+            targets={running.workload.id for running in targets},
+            borrowing=found.level > 0,
+        )
     )
     state.release(state.realm[found.queue])
 
@@ -242,6 +244,7 @@ def _give_up(state: State, workload: WorkloadId) -> None:
     if running.stuck:
         return
     running.stuck = True
+    state.reservations.touch(workload)
     if state.future is not state.present:
         state.future.charge(running.charge)
     for claim in list(state.claims.values()):

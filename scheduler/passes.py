@@ -128,7 +128,7 @@ def _decide(state: State, nomination: Nomination, outcomes: Outcomes, now: Secon
         return
     nomination = looked
     match nomination.outcome:
-        case Outcome.NO_FIT | Outcome.LATER:
+        case Outcome.NO_FIT | Outcome.LATER | Outcome.HELD:
             _requeue(state, nomination, outcomes, _WORDS[nomination.reason])
         case Outcome.NO_TARGETS:
             _reserve(state, nomination, outcomes)
@@ -194,6 +194,7 @@ _WORDS = {
     WaitReason.MISCONFIGURED: Word.OTHER,
     WaitReason.TOPOLOGY: Word.TOPOLOGY,
     WaitReason.QUOTA: Word.QUOTA,
+    WaitReason.RESERVED: Word.RESERVED,
 }
 
 
@@ -208,7 +209,8 @@ def _stale(state: State, nomination: Nomination) -> bool:
     if nomination.version == state.future.version:
         return False
     if nomination.outcome is Outcome.FIT and charge is not None:
-        return not all(book.fits(charge) for book in state.books)
+        shadows = state.reservations.shadows(charge.queue, nomination.waiting, nomination.level)
+        return not all(book.fits(charge) for book in (*state.books, *shadows))
     return True
 
 
@@ -300,8 +302,22 @@ def _requeue(state: State, nomination: Nomination, outcomes: Outcomes, word: Wor
     remember_recall(state, nomination)
     if nomination.unfinished:
         outcomes.moved.add(state.realm[nomination.queue])
+    elif nomination.outcome is Outcome.HELD:
+        _keep_out(state, nomination, outcomes)
     else:
         _park(state, nomination, outcomes)
+
+
+def _keep_out(state: State, nomination: Nomination, outcomes: Outcomes) -> None:
+    """It would run into a reservation: those of its like that run shorter are tried yet."""
+    queue = state.queues[nomination.queue]
+    if queue.strict and not queue.per_flavor:
+        return
+    longest = state.reservations.longest(nomination.queue, nomination.waiting)
+    if queue.hold_back(nomination.shape, longest):
+        _park(state, nomination, outcomes)
+    outcomes.parked = True
+    outcomes.moved.add(state.realm[nomination.queue])
 
 
 def _admit(state: State, nomination: Nomination, outcomes: Outcomes, now: Seconds) -> None:
@@ -325,18 +341,20 @@ def _preempt(state: State, nomination: Nomination, outcomes: Outcomes, now: Seco
         outcomes.preemptions.append(_preemption(state, nomination, target, now))
         flip = state.flips.count(target.running.workload.id, workload.id, now)
         outcomes.flips += [] if flip is None else [flip]
-    state.future.charge(nomination.charge)
     if state.layout.options.claims:
         state.leave(nomination.waiting)
-        state.claims[workload.id] = Claim(
-            waiting=nomination.waiting,
-            charge=nomination.charge,
-            assignments=nomination.assignments,
-            queue=nomination.queue,
-            targets={target.running.workload.id for target in nomination.targets},
-            borrowing=nomination.level > 0,
+        state.promise(
+            Claim(
+                waiting=nomination.waiting,
+                charge=nomination.charge,
+                assignments=nomination.assignments,
+                queue=nomination.queue,
+                targets={target.running.workload.id for target in nomination.targets},
+                borrowing=nomination.level > 0,
+            )
         )
     else:
+        state.future.charge(nomination.charge)
         outcomes.reserved.append(nomination.charge)
         nomination.waiting.scan = None
         nomination.waiting.word = Word.PREEMPTING

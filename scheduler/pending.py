@@ -17,15 +17,17 @@ parked at home.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+import math
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from scheduler.flavors import Menu
 from scheduler.layout import Order, Queue, Strategy
-from scheduler.model import FlavorName, TeamName, Workload, WorkloadId
+from scheduler.model import FlavorName, Seconds, TeamName, Workload, WorkloadId
 
 if TYPE_CHECKING:
     from scheduler.turns import UserLedger
@@ -69,6 +71,8 @@ class Shape:
     `menu` and `pod_sets` are those of the least that the workloads would start with, `whole`
     the pod sets in full: one object for all of the shape, so that answers can be kept by it.
     `only` is set where one pod set, in full, may take one flavor, for one column of quota.
+    Where a reservation holds it back, `longest` is how long a workload of the shape may run to be
+    tried all the same.
     """
 
     __slots__ = (
@@ -76,6 +80,7 @@ class Shape:
         "flavors",
         "home",
         "key",
+        "longest",
         "menu",
         "only",
         "parked",
@@ -99,6 +104,7 @@ class Shape:
         self.priority = workload.priority
         self.raised = workload.raised
         self.parked = False
+        self.longest: Seconds | None = None
         self.count = 0
 
     def copy(self, home: Shape | None) -> Shape:
@@ -116,17 +122,27 @@ class Shape:
 class Line:
     """One team's waiting workloads of one shape, in order."""
 
-    __slots__ = ("keys", "shape", "team")
+    __slots__ = ("keys", "shape", "spans", "team")
 
     def __init__(self, team: TeamName, shape: Shape) -> None:
         self.team = team
         self.shape = shape
         self.keys: list[Key] = []
+        self.spans: list[tuple[Seconds, Key]] = []
+
+    @property
+    def first(self) -> Key | None:
+        """The first that should be tried; None if a reservation holds all of them back."""
+        longest = self.shape.longest
+        if longest is None:
+            return self.keys[0]
+        short = bisect_right(self.spans, longest, key=itemgetter(0))
+        return min((key for _, key in self.spans[:short]), default=None)
 
     def copy(self, shape: Shape) -> Line:
         """The same line for the copy of its shape."""
         other = Line(self.team, shape)
-        other.keys = self.keys.copy()
+        other.keys, other.spans = self.keys.copy(), self.spans.copy()
         return other
 
 
@@ -182,18 +198,23 @@ class PendingQueue:
         """All lines, in no order that counts."""
         return (line for lines in self._lines.values() for line in lines.values())
 
-    def add(self, workload: Workload, shape: Shape) -> None:
-        """A workload joins."""
+    def add(self, workload: Workload, shape: Shape, lasts: Seconds = math.inf) -> bool:
+        """A workload joins, taken to run so long. Whether its shape is tried again for it."""
         team = self.account(workload)
         line = self._lines.setdefault(team, {}).setdefault(shape, Line(team, shape))
         insort(line.keys, order_key(workload))
+        if lasts < math.inf:
+            insort(line.spans, (lasts, order_key(workload)))
         self.fresh = False
         self.count += 1
         shape.count += 1
         self.at_home += shape.home is None
+        again = shape.parked and shape.longest is not None and lasts <= shape.longest
+        shape.parked = shape.parked and not again
+        return again
 
-    def remove(self, workload: Workload, shape: Shape) -> None:
-        """A workload leaves. It must have been added with the same shape."""
+    def remove(self, workload: Workload, shape: Shape, lasts: Seconds = math.inf) -> None:
+        """A workload leaves. It must have been added with the same shape and time to run."""
         team = self.account(workload)
         lines = self._lines[team]
         keys = lines[shape].keys
@@ -201,6 +222,9 @@ class PendingQueue:
         at = bisect_left(keys, key)
         assert keys[at] == key, f"{workload.id} is not where it was put"  # noqa: S101 - an own bug
         del keys[at]
+        if lasts < math.inf:
+            spans = lines[shape].spans
+            del spans[bisect_left(spans, (lasts, key))]
         self.fresh = False
         if self.sticky == workload.id:
             self.sticky = None
@@ -235,7 +259,9 @@ class PendingQueue:
             for shape, line in lines.items():
                 if not shape.active:
                     continue
-                key = line.keys[0]
+                key = line.first
+                if key is None:
+                    continue
                 if best is None or (mine, key) < (lowest, best[0]):
                     best, lowest = (key, shape), mine
         return best if self.sticky is None else self._stick(best, lowest, score)
@@ -264,19 +290,28 @@ class PendingQueue:
         """A strict head that waits holds back those behind it that share a flavor with it."""
         firsts = sorted(
             (
-                (score(team) if self.by_usage else 0.0, line.keys[0], line.shape)
+                (score(team) if self.by_usage else 0.0, line.keys[0], line)
                 for team, lines in self._lines.items()
                 for line in lines.values()
             ),
             key=lambda first: first[:2],
         )
         held: set[FlavorName] = set()
-        for _, key, shape in firsts:
-            if not shape.active:
+        for _, _, line in firsts:
+            shape, first = line.shape, line.first
+            if not shape.active or first is None:
                 held |= shape.flavors
             elif not held & shape.flavors:
-                return key, shape
+                return first, shape
         return None
+
+    def hold_back(self, shape: Shape, longest: Seconds) -> bool:
+        """A reservation holds back all of a shape that run longer. Whether that is all it has."""
+        self.fresh = False
+        shape.longest = longest
+        return not any(
+            lines[shape].first is not None for lines in self._lines.values() if shape in lines
+        )
 
     def unpark(self, worth: Callable[[Shape], bool]) -> None:
         """After a release (`woken`), try again whatever is worth trying.
@@ -287,6 +322,8 @@ class PendingQueue:
         for shape in self.shapes.values():
             if shape.parked and worth(shape):
                 shape.parked = False
+            if not shape.parked:
+                shape.longest = None
         self.woken = self.fresh = False
 
     def keys(self, score: Score) -> Iterator[WorkloadId]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass
 
 from scheduler.book import Charge
@@ -53,6 +54,7 @@ class Word(enum.StrEnum):
     EXCEEDS = "exceeds-quota"
     FLAVOR = "flavor"
     TOPOLOGY = "topology"
+    RESERVED = "reserved"
     PREEMPTING = "preempting"
     PREEMPTED = "preempted"
     SKIPPED = "skipped"
@@ -76,7 +78,8 @@ class Scan:
 class Waiting:
     """A workload that waits. `shapes` are where it stands, home first, by queue number.
 
-    `word` is what its last evaluation came to, `scan` where its search for flavors goes on.
+    `word` is what its last evaluation came to, `scan` where its search for flavors goes on,
+    `lasts` how long it is taken to run.
     """
 
     workload: Workload
@@ -84,6 +87,7 @@ class Waiting:
     evaluated: bool = False
     word: Word = Word.NONE
     scan: Scan | None = None
+    lasts: Seconds = math.inf
 
 
 @dataclass(slots=True, eq=False)

@@ -38,6 +38,7 @@ from scheduler.outlook import Outlook
 from scheduler.pending import PendingQueue, PodsKey, Shape, shape_of
 from scheduler.protection import Flips, guards
 from scheduler.quota import QuotaTree
+from scheduler.reserved import Reservations
 from scheduler.shares import Shares
 from scheduler.standing import Claim, Rank, Running, Waiting, columns_of
 from scheduler.topology import Nodes, Place, Places
@@ -82,6 +83,7 @@ class State:
     users: UserLedger = field(init=False)
     history: RunTimes = field(init=False, default_factory=RunTimes)
     overrides: Overrides = field(init=False, default_factory=Overrides)
+    reservations: Reservations = field(init=False)
     releases: list[int] = field(init=False)
     turnover: list[int] = field(init=False)
     _excess: dict[tuple[int, float], Excess] = field(init=False, default_factory=dict)
@@ -112,6 +114,7 @@ class State:
         self.users = UserLedger(self.layout)
         self.queues = [line_of(queue, self.users) for queue in self.layout.queues]
         self._guests = [set() for _ in self.layout.queues]
+        self.reservations = Reservations(self)
         self.by_usage = frozenset(n for n, queue in enumerate(self.queues) if queue.by_usage)
         self.ranks = [[] for _ in self.layout.queues]
         self.releases = [0] * len(self.layout.queues)
@@ -173,6 +176,7 @@ class State:
         self.count[running.charge.queue] += 1
         self._rank(running)
         self.users.hold(running.workload, 1, running.admission.at)
+        self.reservations.touch(running.workload.id)
 
     def move(self, running: Running, admission: Admission, charge: Charge) -> None:
         """Somebody who stays goes on elsewhere, with the same quota."""
@@ -183,6 +187,7 @@ class State:
         running.admission, running.charge = admission, charge
         self.outlook.add(running)
         self.turnover[charge.queue] += 1
+        self.reservations.touch(running.workload.id)
 
     def lose(self, node: NodeName, only: WorkloadId | None) -> None:
         """The pods on a node are gone, or those of one gang: who had some has to be repaired."""
@@ -200,12 +205,14 @@ class State:
         running.leaving, running.preemptor = True, preemptor
         self.leaving[running.workload.id] = running
         self._unrank(running)
+        self.reservations.touch(running.workload.id)
 
     def unprotect(self, running: Running) -> None:
         """Somebody counts as preemptible from now on, also for what could come free."""
         if not running.leaving:
             self.outlook.remove(running)
         running.workload = replace(running.workload, preemptible=True)
+        self.reservations.touch(running.workload.id)
         if not running.leaving:
             self.outlook.add(running)
             self.outlook.forget()
@@ -221,6 +228,7 @@ class State:
             self._rank(running)
             self.forget_bounds()
         self.users.hold(workload, 1, at)
+        self.reservations.touch(workload.id)
 
     def forget_bounds(self) -> None:
         """What follows from who may be stopped, and from quota, is worked out anew."""
@@ -263,6 +271,7 @@ class State:
                 book.discharge(running.charge)
             self._unrank(running)
         self.releases[running.charge.queue] += 1
+        self.reservations.touch(running.workload.id)
         self.join()
 
     def excess(self, number: int, below: float) -> Excess:
@@ -288,6 +297,7 @@ class State:
             book.discharge(running.charge)
             book.charge(charge)
         running.charge, running.columns = charge, columns_of(charge)
+        self.reservations.touch(running.workload.id)
         if not running.leaving:
             self._rank(running)
 
@@ -315,6 +325,7 @@ class State:
         if self.flips.concern(workload.id):
             key = (*key, workload.id)  # what it may not do, others of its shape may
         home: Shape | None = None
+        lasts = self.reservations.lasts(workload)
         shapes: list[tuple[int, Shape]] = []
         for name in (workload.queue, *workload.overflow):
             number = self.tree.queue_index[name]
@@ -324,13 +335,17 @@ class State:
             )
             choices = self.menu(number, key, workload, least)
             shape = self.queues[number].shape(key, home, choices, workload)
-            self.queues[number].add(workload, shape)
+            if self.queues[number].add(workload, shape, lasts):
+                self.stale_heads(number)
             shapes.append((number, shape))
             self._guests[shapes[0][0]].add(number)
             home = home or shape
             self.dirty.add(self.realm[number])
-        self.waiting[workload.id] = Waiting(workload, tuple(shapes))
+        self.waiting[workload.id] = Waiting(workload, tuple(shapes), lasts=lasts)
         aging.expect(self, workload, self.now)
+        rules = self.reservations.rules(workload) if self.reservations.on else None
+        if rules is not None:
+            self.alarms.for_workload(workload.id, aging.since(workload) + rules.after)
 
     def stale_heads(self, number: int) -> None:
         """A shape was parked or unparked here: others may have their home in it."""
@@ -347,7 +362,7 @@ class State:
         """A workload waits no longer."""
         del self.waiting[waiting.workload.id]
         for number, shape in waiting.shapes:
-            self.queues[number].remove(waiting.workload, shape)
+            self.queues[number].remove(waiting.workload, shape, waiting.lasts)
 
     def release(self, realm: int) -> None:
         """Capacity came free: everything parked in the realm is tried again."""
@@ -422,8 +437,15 @@ class State:
     def revoke(self, claim: Claim) -> None:
         """A promise is taken back; its workload neither runs nor waits by that."""
         del self.claims[claim.waiting.workload.id]
+        self.reservations.touch(claim.waiting.workload.id)
         self.future.discharge(claim.charge)
         self.join()
+
+    def promise(self, claim: Claim) -> None:
+        """Somebody who waited, and waits no longer, is promised what the future has room for."""
+        self.future.charge(claim.charge)
+        self.claims[claim.waiting.workload.id] = claim
+        self.reservations.touch(claim.waiting.workload.id)
 
     def settle(self) -> None:
         """Let what was learnt of nodes count; claims that lost their nodes start over."""
@@ -443,7 +465,8 @@ class State:
             books = {id(book): book for book in self.books}
             self.checked.clear()
             self.empty.clear()
-            self.nodes.settle([book.space for book in books.values()])
+            shadows = self.reservations.books
+            self.nodes.settle([book.space for book in (*books.values(), *shadows)])
 
 
 def _realms(layout: Layout, tree: QuotaTree) -> tuple[int, ...]:

@@ -107,12 +107,12 @@ class TurnsQueue(PendingQueue):
         )
         held: set[FlavorName] = set()
         for _, line in firsts:
-            shape = line.shape
+            shape, first = line.shape, line.first
             if not shape.active:
                 if self.per_flavor or (self._holds and shape.raised and shape.home is None):
                     held |= shape.flavors
-            elif not held & shape.flavors:
-                return line.keys[0], shape
+            elif first is not None and not held & shape.flavors:
+                return first, shape
         return None
 
     def _rank(self, line: Line, key: Key, score: Score, taken: int = 0) -> Rank:

@@ -24,6 +24,7 @@ from scheduler.model import (
     Preemption,
     QueueName,
     Repair,
+    Reservation,
     Starvation,
     WorkloadId,
 )
@@ -200,6 +201,13 @@ def say_lease_ending(ledger: Ledger, request: Request) -> None:
     _put(ledger, f"{key}:person", args, Audience.PERSON, request.id, request.workload.owner)
 
 
+def _plan(kept: Reservation | None) -> notices.PlanArgs | None:
+    if kept is None:
+        return None
+    nodes = len(kept.nodes)
+    return notices.PlanArgs(at=kept.at, nodes=nodes, domain=kept.domain, basis=kept.basis)
+
+
 def say_starving(ledger: Ledger, terms: Terms, request: Request, found: Starvation) -> None:
     """Alert channel, thread and on-call, once for each time it begins to starve."""
     if request.source is Source.TRACE:
@@ -219,6 +227,7 @@ def say_starving(ledger: Ledger, terms: Terms, request: Request, found: Starvati
         figures=dict(why.verdict.figures),
         position=why.position,
         holders=_holders(why),
+        plan=_plan(why.reservation),
     )
     _say(ledger, f"starving:{request.decision}", args, request.id, "channel", "thread", "oncall")
 

@@ -3,7 +3,8 @@
 A job is written `a1 2x8 A` (2 pods of 8 GPUs for queue A; `1x4+1x8` a leader of 4 and a worker
 of 8), followed by any of `p9`
 (priority), `@n1+n2` (already placed there, one pod each), `guaranteed` (not preemptible),
-`model=b300`, `team=x`, `user=x`, `min=2` (pods it would start with),
+`for=600` (it says how long it runs, in seconds), `model=b300`, `team=x`, `user=x`, `min=2` (pods
+it would start with),
 `overflow=q1,q2`, `cpu=4` (each pod), `required=rack` and `preferred=rack`. Listed order is
 submission order. `levels` names the topology from coarse to fine, down to `host`; a node says
 its value for each coarser one.
@@ -12,7 +13,8 @@ Times are seconds from the start of the file; each job and each step take one, a
 
 Each step makes its events happen and runs one cycle; `expect` names what that cycle
 admitted, preempted (target: preemptor; `rules`: by which rule, at which level of the tree),
-repaired and evicted, why those who wait wait, where pods are, in which order a queue stands and
+repaired and evicted, for whom room is kept, from when on and where (`reserved`), why those who
+wait wait, where pods are, in which order a queue stands and
 when the engine next has something to do by itself (`alarm`). `gone-for-good` are nodes whose
 pods are lost. A step that is `undecided` runs no cycle.
 """
@@ -46,6 +48,7 @@ from scheduler.invariants import check_invariants
 from scheduler.layout import (
     HOSTNAME,
     Aging,
+    BackfillRules,
     BorrowWithin,
     Flavor,
     Options,
@@ -75,7 +78,7 @@ from tests.scheduler.builders import a_cohort, a_flavor, a_layout, a_node, a_que
 FOLDER = Path(__file__).parents[1] / "scenarios"
 QUEUE_KEYS = {
     "quota", "max", "lending", "cohort", "reclaim", "within", "borrow_within", "order", "strategy",
-    "min_runtime", "min_runtime_own", "aging", "fair_users",
+    "min_runtime", "min_runtime_own", "aging", "fair_users", "backfill",
 }  # fmt: skip
 STEP_KEYS = {
     "submit", "gone", "finish", "withdraw", "fail", "node", "lose", "later", "expect", "pause",
@@ -83,7 +86,7 @@ STEP_KEYS = {
 }  # fmt: skip
 EXPECT_KEYS = {
     "admitted", "preempted", "waiting", "where", "figures", "rules", "flips", "order", "alarm",
-    "repaired", "evicted",
+    "repaired", "evicted", "reserved",
 }  # fmt: skip
 
 
@@ -269,6 +272,12 @@ class Scenario:
         for one, figures in expect.get("figures", {}).items():
             found = self.engine.explain(WorkloadId(one), self.now).verdict.figures
             assert figures.items() <= found.items(), f"{at}: {one}: {found}"
+        if "reserved" in expect:
+            kept = {
+                one.workload: {"at": one.at, "nodes": list(one.nodes)}
+                for one in self.engine.reservations()
+            }
+            assert kept == expect["reserved"], at
         for one, nodes in expect.get("where", {}).items():
             admission = next(a for w, a in self.engine.running() if w.id == one)
             assert _spots(admission) == nodes, f"{at}: {one}"
@@ -297,6 +306,7 @@ def _said(word: str) -> dict[str, Any]:
     known: dict[str, Callable[[str], dict[str, Any]]] = {
         "guaranteed": lambda _: {"preemptible": False},
         "overflow": lambda names: {"overflow": tuple(names.split(","))},
+        "for": lambda seconds: {"duration": float(seconds)},
         "model": lambda name: {"model": name},
         "team": lambda name: {"team": name},
         "user": lambda name: {"owner": name},
@@ -329,6 +339,7 @@ def _queue(name: str, spec: dict[str, Any], flavors: tuple[Flavor, ...]) -> Queu
         min_runtime_own=spec.get("min_runtime_own", spec.get("min_runtime", 0.0)),
         aging=Aging(**spec["aging"]) if "aging" in spec else None,
         fair_users=spec.get("fair_users", False),
+        backfill=BackfillRules(**spec["backfill"]) if "backfill" in spec else None,
     )
 
 

@@ -12,14 +12,13 @@ from scheduler.history import (
     KEPT,
     LINES,
     UNKNOWN,
-    Basis,
     Expectation,
     RunTimes,
     Sample,
     quantile,
     size_class,
 )
-from scheduler.model import TeamName
+from scheduler.model import Basis, TeamName
 from tests.scheduler.builders import Cluster, a_layout, a_node, a_queue, a_workload
 
 

@@ -163,6 +163,7 @@ def _starving(voice: Voice, args: notices.StarvingArgs, audience: Audience) -> M
         Lines(words.starving_title(args)),
         Lines(words.starving(args, owner)),
         Lines(words.why_in_short(args.reason, args.figures)),
+        Lines(words.starving_plan(args)),
         Lines(words.starving_holders(args)),
     ]
     if audience is Audience.ONCALL:

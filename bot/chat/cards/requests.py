@@ -110,6 +110,10 @@ def _ahead(voice: Voice, view: WhyView) -> list[Part]:
         named.append(words.owned_by(request, name))
     rest = explanation.position - 1 - len(named)
     parts: list[Part] = [Lines(words.ahead_of(named, rest, explanation.queue))]
+    if (kept := explanation.reservation) is not None:
+        nodes = len(kept.nodes)
+        plan = words.plan(at=kept.at, nodes=nodes, domain=kept.domain, basis=kept.basis)
+        parts.insert(0, Lines(plan))
     if explanation.holders:
         parts.append(Lines(words.holders(explanation.holders)))
     return parts

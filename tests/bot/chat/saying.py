@@ -10,12 +10,14 @@ from bot.chat.voice import Voice
 from bot.chat.words import words_for
 from scheduler.doubts import Doubt, NodeDoubt
 from scheduler.model import (
+    Basis,
     Explanation,
     FlavorName,
     Holder,
     NodeName,
     PreemptionRule,
     QueueName,
+    Reservation,
     TeamName,
     Verdict,
     WaitReason,
@@ -78,6 +80,16 @@ EXPLANATION = Explanation(
             ends=None,
         ),
     ),
+)
+RESERVATION = Reservation(
+    workload=WorkloadId("R-1042"),
+    queue=QueueName("shared-multi"),
+    at=NOW + 5 * HOUR,
+    nodes=(NodeName("gpu-0007"), NodeName("gpu-0012")),
+    domain="gpubot.io/rack=h100-rack-003",
+    gpus=16,
+    since=NOW - HOUR,
+    basis=Basis.UNKNOWN,
 )
 NODES = (("gpu-0007", 8), ("gpu-0012", 8))
 
@@ -278,6 +290,9 @@ STARVING = notices.StarvingArgs(
         notices.HolderArgs(request="R-1003", team="vision", gpus=512, ends=NOW + 5 * HOUR),
         notices.HolderArgs(request="R-1011", team="rl", gpus=64, ends=None),
     ),
+)
+PLAN = notices.PlanArgs(
+    at=NOW + 5 * HOUR, nodes=64, domain="gpubot.io/block=h100-block-001", basis=Basis.DECLARED
 )
 ENDED = notices.EndedArgs(
     request="R-1042",

@@ -22,7 +22,7 @@ from bot.chat.cards import alerts, lists, reports, requests
 from bot.chat.cards.form import form
 from bot.chat.cards.home import home
 from bot.chat.message import Lines, Message, build
-from scheduler.model import LimitKind, PreemptionRule, Verdict, WaitReason
+from scheduler.model import Basis, LimitKind, PreemptionRule, Verdict, WaitReason
 from storage.records import Audience
 from tests.bot.chat import saying
 from tests.bot.chat.accounting import FAIR, REPORT
@@ -60,6 +60,14 @@ _FIGURES: dict[WaitReason, dict[str, int | float | str]] = {
         "queue": "team-nlp",
         "asked_class": "critical",
         "class": "high",
+    },
+    WaitReason.RESERVED: {
+        "for": "R-1030",
+        "from": 1767620000.0,
+        "gpus": 512,
+        "queue": "shared-multi",
+        "seconds": 7300.0,
+        "lasts": 28800.0,
     },
     WaitReason.WAITING_FOR_TARGETS: {"targets": 3, "gpus": 24},
     WaitReason.BEHIND: {"position": 3, "first": "R-1030"},
@@ -220,6 +228,19 @@ def _alerts() -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
     yield "preempted-oncall", _notice(saying.GROUP, Audience.ONCALL)
     yield "starving-channel", _notice(saying.STARVING, Audience.CHANNEL)
     yield "starving-oncall", _notice(saying.STARVING, Audience.ONCALL)
+    yield (
+        "starving-plan",
+        lambda: [
+            alerts.notice(
+                VOICE,
+                saying.STARVING.model_copy(
+                    update={"plan": saying.PLAN.model_copy(update={"basis": basis})}
+                ),
+                Audience.CHANNEL,
+            )
+            for basis in Basis
+        ],
+    )
     yield "ended", _notice(saying.ENDED, Audience.THREAD)
     yield "ended-owner", _notice(saying.ENDED, Audience.PERSON)
     yield "requeued", _notice(saying.REQUEUED, Audience.THREAD)
@@ -306,9 +327,11 @@ def _whys() -> list[views.WhyView]:
         (saying.NOW - 1700, "waiting", "requeued", "gpubot"),
     )
     owners = {"R-1030": saying.BOB, "R-1037": saying.CAT}
+    kept = dataclasses.replace(saying.EXPLANATION, reservation=saying.RESERVATION)
     return [
         views.WhyView(card=saying.WAITING, story=story, owners=owners),
         views.WhyView(card=saying.RUNNING, story=story[:2]),
+        views.WhyView(card=dataclasses.replace(saying.WAITING, explanation=kept), story=()),
         views.WhyView(card=dataclasses.replace(saying.RUNNING, may_end=False), story=()),
         views.WhyView(card=dataclasses.replace(saying.WAITING, may_end=False), story=()),
     ]

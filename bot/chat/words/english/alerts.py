@@ -251,6 +251,13 @@ class Alerts(Standing):
         verdict = Verdict(reason=reason, figures=figures)
         return join(" ", [self.reason(verdict), self.next_step(verdict)])
 
+    def starving_plan(self, args: notices.StarvingArgs) -> Markup:
+        """The room that is kept for it; empty without any."""
+        plan = args.plan
+        if plan is None:
+            return Markup()
+        return self.plan(at=plan.at, nodes=plan.nodes, domain=plan.domain, basis=plan.basis)
+
     def starving_holders(self, args: notices.StarvingArgs) -> Markup:
         """Who holds what it needs."""
         rows = [

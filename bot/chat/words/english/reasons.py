@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.english.units import Figures, Units
-from scheduler.model import GPU, Figure, Verdict, WaitReason
+from scheduler.model import GPU, Basis, Figure, Verdict, WaitReason
 
 _SHORT: dict[WaitReason, str] = {
     WaitReason.PAUSED: "queue paused",
@@ -19,6 +19,7 @@ _SHORT: dict[WaitReason, str] = {
     WaitReason.QUOTA: "quota in use",
     WaitReason.TOPOLOGY: "no room for the whole gang",
     WaitReason.PROTECTED: "others' minimum run time",
+    WaitReason.RESERVED: "room is kept for another",
     WaitReason.WAITING_FOR_TARGETS: "room is being made",
     WaitReason.BEHIND: "others are ahead",
     WaitReason.NOT_EVALUATED: "just arrived",
@@ -32,10 +33,19 @@ _NEXT: dict[WaitReason, str] = {
     WaitReason.QUOTA: "It starts when GPUs of that quota come free.",
     WaitReason.TOPOLOGY: "It starts when enough room comes free, or sooner with fewer nodes.",
     WaitReason.PROTECTED: "Nothing to do: it starts then, or when other room comes free.",
+    WaitReason.RESERVED: "It starts when that one has started and left it room.",
     WaitReason.WAITING_FOR_TARGETS: "It starts as soon as they are gone.",
     WaitReason.BEHIND: "Its turn comes; you need not do anything.",
     WaitReason.NOT_EVALUATED: "You need not do anything.",
 }
+
+
+_BASIS: dict[Basis, str] = {
+    Basis.DECLARED: "That goes by the leases of those who are there now.",
+    Basis.HISTORY: "That is an estimate, by how long such work has run before.",
+    Basis.UNKNOWN: "That is a guess: some who are there have no known end.",
+}
+MINUTE = 60.0
 
 
 class Reasons(Units):
@@ -55,6 +65,7 @@ class Reasons(Units):
             WaitReason.QUOTA: self._quota,
             WaitReason.TOPOLOGY: self._topology,
             WaitReason.PROTECTED: self._protected,
+            WaitReason.RESERVED: self._reserved,
             WaitReason.WAITING_FOR_TARGETS: self._waiting_for_targets,
             WaitReason.BEHIND: self._behind,
             WaitReason.NOT_EVALUATED: self._not_evaluated,
@@ -81,7 +92,23 @@ class Reasons(Units):
         if verdict.reason is WaitReason.QUOTA and asked and free is not None and asked > free:
             text = "It starts when {short:,} more come free there, or sooner if you ask for fewer."
             return say(text, short=int(asked - max(0, free)))
+        longest = figures.number("seconds")
+        if verdict.reason is WaitReason.RESERVED and longest is not None and longest >= MINUTE:
+            text = "It could go ahead now with a lease of at most {longest}."
+            return say(text, longest=self.span(longest // MINUTE * MINUTE))
         return say(_NEXT[verdict.reason])
+
+    def plan(self, *, at: float, nodes: int, domain: str, basis: Basis) -> Markup:
+        """The room that is kept for it: from when on, where (`level=value`), and how sure."""
+        level, _, value = domain.partition("=")
+        path = [(level.rsplit("/", maxsplit=1)[-1], value)]
+        return say(
+            "Room is kept for it from {at} on: {nodes}{domain}. {basis}",
+            at=date(at),
+            nodes=self.count(nodes, "node"),
+            domain=say(" in {domain}", domain=self.domain(path)) if domain else "",
+            basis=say(_BASIS[basis]),
+        )
 
     def _paused(self, figures: Figures) -> Markup:
         by = figures.text("by", "author")
@@ -198,6 +225,22 @@ class Reasons(Units):
         text = "It may take the room of {who}{what} once {verb} run for the minimum time{when}."
         when = say(", {at}", at=date(at)) if at is not None else ""
         return say(text, who=who, what=what, verb=verb, when=when)
+
+    def _reserved(self, figures: Figures) -> Markup:
+        other, at, gpus = figures.text("for"), figures.number("from"), figures.number("gpus")
+        size = say(" ({gpus})", gpus=self.gpus(gpus)) if gpus is not None else ""
+        lasts = figures.number("lasts")
+        why = say("it does not say how long it runs")
+        if lasts is not None:
+            why = say("its {lasts} would run past that", lasts=self.span(lasts))
+        text = "It would fit now, but room is kept for {other}{size}{when}, and {why}."
+        return say(
+            text,
+            other=other or "larger work that has waited long",
+            size=size,
+            when=say(" from {at} on", at=date(at)) if at is not None else "",
+            why=why,
+        )
 
     def _waiting_for_targets(self, figures: Figures) -> Markup:
         count, gpus = figures.number("targets", "count"), figures.number("gpus", "freed", "leaving")

@@ -100,6 +100,10 @@ class Alerts(Protocol):
         """The reason and the next step."""
         ...
 
+    def starving_plan(self, args: notices.StarvingArgs) -> Markup:
+        """The room that is kept for it; empty without any."""
+        ...
+
     def starving_holders(self, args: notices.StarvingArgs) -> Markup:
         """Who holds what it needs."""
         ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from bot.chat.markup import Markup
-from scheduler.model import Verdict
+from scheduler.model import Basis, Verdict
 
 
 class Reasons(Protocol):
@@ -13,4 +13,8 @@ class Reasons(Protocol):
 
     def reason(self, verdict: Verdict) -> Markup:
         """The dominant reason with its numbers, as one sentence."""
+        ...
+
+    def plan(self, *, at: float, nodes: int, domain: str, basis: Basis) -> Markup:
+        """The room that is kept for it: from when on, where (`level=value`), and how sure."""
         ...
