@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from random import Random
 
 from tests.kube.clock import VirtualClock, to_micro, to_wire
@@ -63,6 +64,12 @@ class Cluster:
     gate: Gate = field(default_factory=Gate)
     mutators: dict[str, Mutator] = field(default_factory=dict)
     validators: dict[str, Validator] = field(default_factory=dict)
+    event_numbers: int = 0
+    events: dict[tuple[str, str, str], tuple[str, str]] = field(default_factory=dict)
+    silent_nodes: dict[str, datetime] = field(default_factory=dict)  # since when
+    missing_nodes: dict[str, datetime] = field(default_factory=dict)  # noticed when
+    annotates_nodes: bool = True
+    job_backoff: dict[str, datetime] = field(default_factory=dict)  # by uid of the Job
     _uids: int = 0
     _random: Random = field(default_factory=lambda: Random(7))  # noqa: S311  # names, not secrets
 

@@ -20,7 +20,8 @@ What there is:
   `.garbage()`, `.nodes()`, `.budgets()`, `.schedule()`; each makes one pass and gives back how
   many objects it wrote. `.settle()` repeats all of them until nothing changes.
 - `api.kubelet`: `.start(pod)`, `.finish(pod, exit_code=0)`, `.confirm(pod)` (containers have
-  stopped: a terminating pod goes), each by 'namespace/name'; `.start_all()`, `.confirm_all()`.
+  stopped: a terminating pod goes), each by 'namespace/name'; `.start_all()`, `.confirm_all()`;
+  `.silence(node)`, `.recover(node)`.
 - `api.policies`: `.gate_pods(...)`, `.guard_gates(...)`, `.keep_jobs_suspended(...)`.
 - `api.faults`: `.slow`, `.shed` (429), `.fail(500)`, `.hang` (half-open), `.lose_answer`, `.cut`,
   `.conflict_next`, `.before(action)`; each takes methods, `path=` (a regular expression) and
@@ -44,9 +45,11 @@ from kubernetes import client as kube
 from tests.kube.app import App, Seen
 from tests.kube.clock import VirtualClock, WallClock
 from tests.kube.cluster import Cluster
+from tests.kube.controllers import Controllers
 from tests.kube.documents import Json
 from tests.kube.faults import Faults
 from tests.kube.kinds import NODE
+from tests.kube.kubelet import Kubelet
 from tests.kube.rights import Person
 
 HOST = "127.0.0.1"
@@ -94,6 +97,8 @@ class ApiServer:
         self.cluster = Cluster(clock=self.clock)
         self.faults = Faults()
         self.app = App(self.cluster, self.faults)
+        self.controllers = Controllers(self.cluster)
+        self.kubelet = Kubelet(self.cluster)
         self.port = 0
         self._server: _Server | None = None
         self._thread: threading.Thread | None = None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tests.kube.budgets import take_from_budget
-from tests.kube.cluster import Cluster, Request, Target
+from tests.kube.cluster import Cluster, Request
 from tests.kube.documents import Json, copy_of, dig, set_condition
 from tests.kube.kinds import BUDGET, POD
-from tests.kube.operations import live_object, replace, update
+from tests.kube.operations import live_object, update
 from tests.kube.ownership import Manager
 from tests.kube.removal import DeleteOptions, delete, read_options
 from tests.kube.selectors import selects
@@ -178,19 +178,3 @@ def scale(cluster: Cluster, request: Request, method: str, content_type: str, bo
     kind = request.target.kind
     by = Manager(request.options.manager, "Update", kind.api_version, "scale")
     return scale_of(update(cluster, request, live, changed, by))
-
-
-def write_status(
-    cluster: Cluster, kind_target: Target, status: Json, manager: str = "kube-controller-manager"
-) -> Stored:
-    """Set the whole status of an object, as a controller does.
-
-    Raises:
-        Refusal: 404 where the object has gone.
-
-    """
-    target = Target(kind_target.kind, kind_target.namespace, kind_target.name, "status")
-    request = cluster.as_controller(target, manager)
-    live = live_object(cluster, request)
-    body = {**live.document(), "metadata": dict(live.body["metadata"]), "status": status}
-    return replace(cluster, request, body)[0]

@@ -1,0 +1,171 @@
+"""A scheduler: pods in order of priority and age, to the first node that fits."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tests.kube.children import is_active, is_finished, put_changed
+from tests.kube.cluster import Cluster, Request, Target
+from tests.kube.documents import Json, condition_of, copy_of, dig, labels_of, set_condition
+from tests.kube.kinds import NODE, POD
+from tests.kube.recorder import record_scheduling
+from tests.kube.rights import CONTROLLERS
+from tests.kube.selectors import selects
+from tests.kube.store import Stored
+from tests.kube.subresources import bind
+
+SCHEDULER = "default-scheduler"
+GPU = "nvidia.com/gpu"
+
+
+def gpus_of(spec: Json) -> int:
+    return sum(int(dig(each, "resources.requests", {}).get(GPU, 0)) for each in spec["containers"])
+
+
+def tolerates(toleration: Json, taint: Json) -> bool:
+    effect = toleration.get("effect")
+    if effect and effect != taint["effect"]:
+        return False
+    key = toleration.get("key")
+    if not key:
+        return toleration.get("operator") == "Exists"
+    if key != taint["key"]:
+        return False
+    exists = toleration.get("operator") == "Exists"
+    return exists or toleration.get("value", "") == taint.get("value", "")
+
+
+def _matches_affinity(spec: Json, node: Json) -> bool:
+    required = dig(spec, "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution")
+    if required is None:
+        return True
+    labels, name = labels_of(node), {"metadata.name": node["metadata"]["name"]}
+    return any(
+        selects({"matchExpressions": term.get("matchExpressions") or []}, labels)
+        and selects({"matchExpressions": term.get("matchFields") or []}, name)
+        for term in required["nodeSelectorTerms"]
+    )
+
+
+def obstacle(spec: Json, node: Json, free: int) -> str | None:
+    """Why a pod cannot go to a node, in the scheduler's words, or None."""
+    if dig(node, "spec.unschedulable"):
+        return "node(s) were unschedulable"
+    tolerations = spec.get("tolerations") or []
+    for taint in dig(node, "spec.taints", []):
+        hard = taint["effect"] in {"NoSchedule", "NoExecute"}
+        if hard and not any(tolerates(each, taint) for each in tolerations):
+            value = taint.get("value", "")
+            return f"node(s) had untolerated taint(s) {{{taint['key']}: {value}}}"
+    selector: dict[str, str] = spec.get("nodeSelector") or {}
+    labels = labels_of(node)
+    fits = all(labels.get(key) == value for key, value in selector.items())
+    if not fits or not _matches_affinity(spec, node):
+        return "node(s) didn't match Pod's node affinity/selector"
+    if gpus_of(spec) > free:
+        return f"Insufficient {GPU}"
+    return None
+
+
+class _Room:
+    """Free GPUs of each node."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.nodes = cluster.store.all(NODE)
+        self.by_name = {node.key[1]: node for node in self.nodes}
+        self.free = {
+            node.key[1]: int(dig(node.body, "status.allocatable", {}).get(GPU, 0))
+            for node in self.nodes
+        }
+        for pod in cluster.store.all(POD):
+            name = pod.body["spec"].get("nodeName")
+            if name in self.free and not is_finished(pod.body):
+                self.free[name] -= gpus_of(pod.body["spec"])
+
+    def candidates(self, spec: Json) -> list[Stored]:
+        """All nodes, or the one that a host name selects: most pods here are pinned."""
+        host = (spec.get("nodeSelector") or {}).get("kubernetes.io/hostname")
+        pinned = self.by_name.get(host) if host else None
+        if pinned is not None and labels_of(pinned.body).get("kubernetes.io/hostname") == host:
+            return [pinned]
+        return self.nodes
+
+
+def step_scheduler(cluster: Cluster) -> int:
+    """Bind what fits and say of the rest why it does not; how many objects were written."""
+    started = cluster.store.version
+    waiting = [pod for pod in cluster.store.all(POD) if _waits(pod.body)]
+    if not waiting:
+        return 0
+    room = _Room(cluster)
+    waiting.sort(key=lambda pod: (-int(pod.body["spec"].get("priority", 0)), _age(pod), pod.key))
+    for pod in waiting:
+        _place(cluster, pod, room)
+    return cluster.store.version - started
+
+
+def _age(pod: Stored) -> str:
+    return str(pod.body["metadata"]["creationTimestamp"])
+
+
+def _waits(body: Json) -> bool:
+    spec = body["spec"]
+    return (
+        not spec.get("nodeName")
+        and not spec.get("schedulingGates")
+        and spec.get("schedulerName") == SCHEDULER
+        and is_active(body)
+    )
+
+
+def _place(cluster: Cluster, pod: Stored, room: _Room) -> None:
+    spec = pod.body["spec"]
+    reasons: Counter[str] = Counter()
+    for node in room.candidates(spec):
+        name = node.key[1]
+        reason = obstacle(spec, node.body, room.free[name])
+        if reason is None:
+            room.free[name] -= gpus_of(spec)
+            target = Target(POD, pod.key[0], pod.key[1], "binding")
+            request = Request(CONTROLLERS, target)
+            bind(cluster, request, {"metadata": {}, "target": {"name": name}})
+            message = f"Successfully assigned {pod.key[0]}/{pod.key[1]} to {name}"
+            record_scheduling(cluster, pod, "Scheduled", message)
+            return
+        reasons[reason] += 1
+    others = len(room.nodes) - reasons.total()
+    if others:
+        reasons["node(s) didn't match Pod's node affinity/selector"] += others
+    _explain(cluster, pod, reasons, len(room.nodes))
+
+
+def _explain(cluster: Cluster, pod: Stored, reasons: Counter[str], total: int) -> None:
+    listed = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
+    lacking = sum(count for reason, count in reasons.items() if reason.startswith("Insuff"))
+    parts = []
+    if lacking:
+        parts.append(f"{lacking} No preemption victims found for incoming pod")
+    if total - lacking:
+        parts.append(f"{total - lacking} Preemption is not helpful for scheduling")
+    message = (
+        f"0/{total} nodes are available: {listed}. no new claims to deallocate, "
+        f"preemption: 0/{total} nodes are available: {', '.join(parts)}."
+    )
+    was = condition_of(pod.body, "PodScheduled")
+    if was is not None and was["status"] == "False" and was.get("message") == message:
+        return
+    status = copy_of(pod.body["status"])
+    set_condition(
+        status,
+        {
+            "type": "PodScheduled",
+            "observedGeneration": pod.body["metadata"].get("generation", 1),
+            "status": "False",
+            "lastProbeTime": None,
+            "lastTransitionTime": cluster.now(),
+            "reason": "Unschedulable",
+            "message": message,
+        },
+    )
+    put_changed(cluster, pod, status=status)
+    record_scheduling(cluster, pod, "FailedScheduling", message)

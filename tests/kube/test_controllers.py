@@ -1,0 +1,101 @@
+"""The cluster's loops, step by step, as a bot sees their work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubernetes import client as kube
+
+from tests.kube.samples import job
+from tests.kube.server import ApiServer
+
+
+def _pods(api: ApiServer) -> list[Any]:
+    core: Any = kube.CoreV1Api(api.client("bot"))
+    listed: list[Any] = core.list_namespaced_pod("team").items
+    return listed
+
+
+def test_job_lives_from_admission_to_completion(api_server: ApiServer) -> None:
+    batch: Any = kube.BatchV1Api(api_server.client("bot"))
+    batch.create_namespaced_job("team", job("train", pods=2))
+    api_server.controllers.settle()
+    assert _pods(api_server) == []
+    batch.patch_namespaced_job("train", "team", {"spec": {"suspend": False}})
+    api_server.controllers.settle()
+    assert [pod.spec.node_name for pod in _pods(api_server)] == ["n1", "n2"]
+    api_server.kubelet.start_all()
+    api_server.controllers.settle()
+    assert batch.read_namespaced_job("train", "team").status.ready == 2
+    for pod in _pods(api_server):
+        api_server.kubelet.finish(f"team/{pod.metadata.name}")
+    api_server.controllers.settle()
+    status = batch.read_namespaced_job("train", "team").status
+    assert status.succeeded == 2
+    assert [each.type for each in status.conditions][-2:] == ["SuccessCriteriaMet", "Complete"]
+
+
+def test_suspended_job_holds_its_nodes_until_the_kubelet_confirms(api_server: ApiServer) -> None:
+    batch: Any = kube.BatchV1Api(api_server.client("bot"))
+    batch.create_namespaced_job("team", job("train", pods=2, suspend=False))
+    api_server.controllers.settle()
+    api_server.kubelet.start_all()
+    batch.patch_namespaced_job("train", "team", {"spec": {"suspend": True}})
+    api_server.controllers.settle()
+    assert all(pod.metadata.deletion_timestamp for pod in _pods(api_server))
+    assert batch.read_namespaced_job("train", "team").status.terminating == 2
+    assert api_server.kubelet.confirm_all() == 2
+    api_server.controllers.settle()
+    assert _pods(api_server) == []
+    status = batch.read_namespaced_job("train", "team").status
+    assert (status.failed, status.terminating) == (None, 0)
+
+
+def test_lost_pod_is_replaced_after_ten_seconds(api_server: ApiServer) -> None:
+    batch: Any = kube.BatchV1Api(api_server.client("bot"))
+    core: Any = kube.CoreV1Api(api_server.client("bot"))
+    batch.create_namespaced_job("team", job("train", pods=1, suspend=False))
+    api_server.controllers.settle()
+    core.delete_namespaced_pod(_pods(api_server)[0].metadata.name, "team")
+    api_server.controllers.settle()
+    assert len(_pods(api_server)) == 1
+    api_server.advance(10)
+    api_server.controllers.settle()
+    assert len(_pods(api_server)) == 2
+
+
+def test_silent_node_keeps_its_pods_terminating(api_server: ApiServer) -> None:
+    batch: Any = kube.BatchV1Api(api_server.client("bot"))
+    batch.create_namespaced_job("team", job("train", pods=1, suspend=False))
+    api_server.controllers.settle()
+    api_server.kubelet.start_all()
+    api_server.kubelet.silence("n1")
+    api_server.advance(51)
+    api_server.controllers.settle()
+    core: Any = kube.CoreV1Api(api_server.client("bot"))
+    taints = core.read_node("n1").spec.taints
+    assert {taint.key for taint in taints} == {"node.kubernetes.io/unreachable"}
+    api_server.advance(301)
+    api_server.controllers.settle()
+    assert _pods(api_server)[0].metadata.deletion_timestamp is not None
+    assert api_server.kubelet.confirm_all() == 0
+
+
+def test_deployment_fills_up_and_replaces_what_is_evicted(api_server: ApiServer) -> None:
+    apps: Any = kube.AppsV1Api(api_server.client("alice"))
+    core: Any = kube.CoreV1Api(api_server.client("bot"))
+    template = {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": job("x")["spec"]["template"]["spec"] | {"restartPolicy": "Always"},
+    }
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    apps.create_namespaced_deployment("team", {"metadata": {"name": "web"}, "spec": spec})
+    api_server.controllers.settle()
+    api_server.kubelet.start_all()
+    api_server.controllers.settle()
+    assert apps.read_namespaced_deployment("web", "team").status.available_replicas == 2
+    first = _pods(api_server)[0].metadata.name
+    eviction = {"metadata": {"name": first, "namespace": "team"}}
+    core.create_namespaced_pod_eviction(first, "team", eviction)
+    api_server.controllers.settle()
+    assert len(_pods(api_server)) == 3
