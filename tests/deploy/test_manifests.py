@@ -1,0 +1,112 @@
+"""What is shipped for Kubernetes renders, fits the API's schema, and keeps its promises."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import kubernetes_validate
+import pytest
+
+from bot.people import read_people
+from scheduler.policy import compile_policy, load_policy
+from tests.deploy.manifests import (
+    CLUSTER_WIDE,
+    FOLDER,
+    OVERLAYS,
+    VERSION,
+    find,
+    read,
+    render,
+)
+
+EXAMPLES = sorted(path.name for path in (FOLDER / "examples").glob("*.yaml"))
+DOCKERFILE = FOLDER.parent / "Dockerfile"
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_an_overlay_renders_to_what_the_api_takes(overlay: str) -> None:
+    documents = render(overlay)
+    for document in documents:
+        kubernetes_validate.validate(document, VERSION, strict=True)
+        wide = document["kind"] in CLUSTER_WIDE
+        assert ("namespace" not in document["metadata"]) == wide, document["metadata"]["name"]
+    names = [(one["kind"], one["metadata"]["name"]) for one in documents]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_is_what_the_api_takes(name: str) -> None:
+    for document in read(f"examples/{name}"):
+        kubernetes_validate.validate(document, VERSION, strict=True)
+
+
+def test_a_wrong_manifest_would_be_noticed() -> None:
+    (wrong,) = read("examples/namespace.yaml")
+    wrong["metadata"]["labls"] = {}
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(wrong, VERSION, strict=True)
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_the_bot_runs_with_nothing_it_does_not_need(overlay: str) -> None:
+    spec = find(render(overlay), "Deployment")["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    assert spec["securityContext"]["runAsNonRoot"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    written = {
+        mount["mountPath"] for mount in container["volumeMounts"] if not mount.get("readOnly")
+    }
+    assert written == {"/tmp", "/var/lib/gpubot"}  # noqa: S108 - the container's own
+    assert {"startupProbe", "livenessProbe", "readinessProbe"} <= container.keys()
+
+
+def test_no_right_is_given_by_a_star_and_nodes_are_only_read() -> None:
+    (role,) = [one for one in read("base/rights.yaml") if one["kind"] == "ClusterRole"]
+    for rule in role["rules"]:
+        assert "*" not in {*rule["apiGroups"], *rule["resources"], *rule["verbs"]}
+        assert "secrets" not in rule["resources"]
+        if "nodes" in rule["resources"]:
+            assert set(rule["verbs"]) == {"get", "list", "watch"}
+
+
+def test_each_right_has_its_reason() -> None:
+    lines = (FOLDER / "base" / "rights.yaml").read_text().splitlines()
+    text = "\n".join(lines)
+    (cluster, *_) = text.split("---")
+    rules = [n for n, line in enumerate(cluster.splitlines()) if line.startswith("  - apiGroups")]
+    assert rules
+    for number in rules:
+        assert cluster.splitlines()[number - 1].strip().startswith("#"), lines[number]
+
+
+def test_two_bots_never_open_one_sqlite_file() -> None:
+    documents = render("trial")
+    spec = find(documents, "Deployment")["spec"]
+    assert (spec["replicas"], spec["strategy"]["type"]) == (1, "Recreate")
+    (claim,) = [one for one in documents if one["kind"] == "PersistentVolumeClaim"]
+    assert claim["spec"]["accessModes"] == ["ReadWriteOncePod"]
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_policy_and_people_of_an_overlay_can_be_used(overlay: str) -> None:
+    data = next(one for one in render(overlay) if one["kind"] == "ConfigMap")["data"]
+    layout = compile_policy(load_policy(data["policy.yaml"], f"{overlay}/policy.yaml"))
+    teams = {str(team.name) for team in layout.teams}
+    for person in read_people(data["people.yaml"], f"{overlay}/people.yaml"):
+        assert set(person.teams) <= teams
+
+
+def test_the_image_copies_what_there_is_and_runs_as_nobody() -> None:
+    lines = DOCKERFILE.read_text().splitlines()
+    root = Path(__file__).parents[2]
+    copied = [line.split()[1:-1] for line in lines if re.match("COPY (?!--from)", line)]
+    assert copied
+    for source in (one for group in copied for one in group):
+        assert (root / source).exists(), source
+    (user,) = [line.split()[1] for line in lines if line.startswith("USER ")]
+    assert user.split(":")[0] not in {"0", "root"}

@@ -1,0 +1,134 @@
+"""The admission policies, evaluated: their CEL on pods and Jobs as the API server shows them."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import celpy
+import pytest
+from celpy.adapter import json_to_cel
+
+from tests.deploy.manifests import Document, read
+
+GATE = "gpubot.dev/admission"
+BOT = "system:serviceaccount:gpubot-system:gpubot"
+ALICE = "alice"
+ENVIRONMENT = celpy.Environment()
+
+
+def spec(name: str) -> dict[str, Any]:
+    """The spec of the policy in a file; its binding binds it."""
+    policy, binding = read(f"policies/{name}.yaml")
+    assert binding["spec"]["policyName"] == policy["metadata"]["name"]
+    found: dict[str, Any] = policy["spec"]
+    return found
+
+
+def evaluate(expression: str, **values: Any) -> Any:
+    program = ENVIRONMENT.program(ENVIRONMENT.compile(expression))
+    return program.evaluate({name: json_to_cel(value) for name, value in values.items()})
+
+
+def matches(policy: dict[str, Any], **values: Any) -> bool:
+    return all(bool(evaluate(one["expression"], **values)) for one in policy["matchConditions"])
+
+
+def denied(name: str, old: Document, new: Document, user: str) -> list[str]:
+    """The messages of the validations that fail, in order; what is shown to the person."""
+    policy = spec(name)
+    values = {"object": new, "oldObject": old, "request": {"userInfo": {"username": user}}}
+    if not matches(policy, **values):
+        return []
+    variables: dict[str, bool] = {}
+    for one in policy.get("variables", ()):
+        variables[one["name"]] = bool(evaluate(one["expression"], **values, variables=variables))
+    failed = []
+    for rule in policy["validations"]:
+        if not evaluate(rule["expression"], **values, variables=variables):
+            said = rule.get("messageExpression")
+            failed.append(str(evaluate(said, **values)) if said else rule["message"])
+    return failed
+
+
+def pod(*gates: str, gpus: int = 1, init: int = 0) -> Document:
+    container = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": gpus}} if gpus else {}}
+    body: Document = {"metadata": {"name": "train-0"}, "spec": {"containers": [container]}}
+    if init:
+        first = {"name": "first", "resources": {"limits": {"nvidia.com/gpu": init}}}
+        body["spec"]["initContainers"] = [first]
+    if gates:
+        body["spec"]["schedulingGates"] = [{"name": gate} for gate in gates]
+    return body
+
+
+def job(*, suspend: bool | None, team: str | None = "nlp") -> Document:
+    body: Document = {"metadata": {"name": "llama"}, "spec": {}}
+    if team is not None:
+        body["metadata"]["labels"] = {"gpubot.dev/team": team}
+    if suspend is not None:
+        body["spec"]["suspend"] = suspend
+    return body
+
+
+@pytest.mark.parametrize(
+    ("made", "gated"),
+    [
+        (pod(), True),
+        (pod("other.example/gate"), True),
+        (pod(gpus=0, init=1), True),
+        (pod(GATE), False),
+        (pod(gpus=0), False),
+    ],
+    ids=["asks", "gate-of-another", "only-at-first", "gated-already", "no-gpus"],
+)
+def test_what_asks_for_gpus_gets_the_gate_once(made: Document, gated: bool) -> None:
+    policy = spec("gate-pods")
+    assert matches(policy, object=made) == gated
+    (mutation,) = policy["mutations"]
+    assert GATE in mutation["applyConfiguration"]["expression"]
+
+
+def test_only_the_bot_takes_the_gate_off() -> None:
+    gated, free = pod(GATE), pod()
+    (said,) = denied("guard-gates", gated, free, ALICE)
+    assert said == "pod train-0 waits for GPUs: only gpubot may admit it, not alice"
+    assert denied("guard-gates", pod(GATE, "other"), pod("other"), "kubernetes-admin")
+    assert denied("guard-gates", gated, free, BOT) == []
+
+
+def test_whatever_else_is_done_to_a_gated_pod_is_free() -> None:
+    gated = pod(GATE)
+    labelled = copy.deepcopy(gated)
+    labelled["metadata"]["labels"] = {"a": "b"}
+    assert denied("guard-gates", gated, labelled, ALICE) == []
+    assert denied("guard-gates", pod(GATE, "other"), pod(GATE), ALICE) == []
+    assert denied("guard-gates", pod(), pod(), ALICE) == []
+
+
+def test_only_the_bot_starts_a_job_that_waits() -> None:
+    waits, runs = job(suspend=True), job(suspend=False)
+    (said,) = denied("guard-jobs", waits, runs, ALICE)
+    assert said == "Job llama waits for GPUs of team nlp: only gpubot may start it"
+    assert denied("guard-jobs", waits, job(suspend=None), ALICE)
+    assert denied("guard-jobs", waits, runs, BOT) == []
+    assert denied("guard-jobs", runs, waits, ALICE) == []  # its owner may stop it
+
+
+def test_the_label_is_neither_taken_off_nor_put_on_what_runs() -> None:
+    waits, bare = job(suspend=True), job(suspend=True, team=None)
+    assert denied("guard-jobs", waits, bare, ALICE) == [
+        "the label gpubot.dev/team may not be taken off"
+    ]
+    assert denied("guard-jobs", job(suspend=False, team=None), job(suspend=False), ALICE)
+    assert denied("guard-jobs", bare, waits, ALICE) == []
+    assert (
+        denied("guard-jobs", job(suspend=False, team=None), job(suspend=True, team=None), ALICE)
+        == []
+    )
+
+
+def test_a_job_of_the_bot_itself_is_not_suspended() -> None:
+    policy = spec("suspend-jobs")
+    for user, held in ((ALICE, True), (BOT, False)):
+        assert matches(policy, request={"userInfo": {"username": user}}) == held
