@@ -5,6 +5,12 @@ Order of nodes for a gang (least free capacity first, so that whole nodes stay w
 2. else nodes are filled one after the other, those that hold the fewest pods first;
 3. with `tight`, among equals the one with the least free capacity of the set's first resource;
 4. the node name.
+
+No order that does not know what comes strands least always. This one never strands more than
+first-fit while pods come one by one, nobody ends and each size divides the larger ones
+(`test_least_free_never_strands_more_than_the_others` in `tests/scheduler/test_packing.py`). With
+other sizes, or with gangs of several pods, first-fit can strand less: the counterexamples are
+`test_first_fit_can_strand_less`.
 """
 
 from __future__ import annotations

@@ -77,6 +77,7 @@ _RACK: dict[str, int | float | str] = {"level": "gpubot.io/rack", "pods": 4, "pe
 _DOMAINS: tuple[dict[str, int | float | str], ...] = (
     {**_RACK, "domain": "h100-block-001/h100-rack-003", "in_domain": 3},
     {**_RACK, "domain": "east/r17", "in_domain": 1},
+    {**_RACK, "domain": "east/r17", "in_domain": 1, "room": 6},
     {**_RACK, "domain": "", "in_domain": 0},
     {**_RACK, "level": "kubernetes.io/hostname", "domain": "h100-0007", "in_domain": 2},
 )

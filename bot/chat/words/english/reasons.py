@@ -48,6 +48,12 @@ _BASIS: dict[Basis, str] = {
 MINUTE = 60.0
 
 
+def _shared_level(figures: Figures) -> str:
+    """The level of which it has to have one domain, in the word that people type; or none."""
+    label = (figures.path("level") or ("",))[-1]
+    return "" if label == "hostname" or figures.number("in_domain") is None else label
+
+
 class Reasons(Units):
     """One sentence a reason, one a next step."""
 
@@ -96,6 +102,8 @@ class Reasons(Units):
         if verdict.reason is WaitReason.RESERVED and longest is not None and longest >= MINUTE:
             text = "It could go ahead now with a lease of at most {longest}."
             return say(text, longest=self.span(longest // MINUTE * MINUTE))
+        if verdict.reason is WaitReason.TOPOLOGY and (level := _shared_level(figures)):
+            return self._one_domain(figures, level)
         return say(_NEXT[verdict.reason])
 
     def plan(self, *, at: float, nodes: int, domain: str, basis: Basis) -> Markup:
@@ -109,6 +117,17 @@ class Reasons(Units):
             domain=say(" in {domain}", domain=self.domain(path)) if domain else "",
             basis=say(_BASIS[basis]),
         )
+
+    def _one_domain(self, figures: Figures, level: str) -> Markup:
+        """A required level holds it: it could lie in several domains instead."""
+        pods, room = figures.number("pods"), figures.number("room")
+        text = "It starts when one {level} has room for it all, maybe sooner with `prefer {level}`."
+        if pods is not None and room is not None and room >= pods:
+            text = (
+                "Several of them together have room for it now: asked again with `prefer {level}`"
+                " it may lie in more than one."
+            )
+        return say(text, level=level)
 
     def _paused(self, figures: Figures) -> Markup:
         by = figures.text("by", "author")
