@@ -11,6 +11,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from bot.fields import FieldChange
+from scheduler.layout import AfterLease
 from scheduler.model import Basis, PreemptionRule, WaitReason
 
 
@@ -25,6 +27,8 @@ class NoticeKind(enum.StrEnum):
     ENDED = "ended"
     REQUEUED = "requeued"
     LEASE_ENDING = "lease-ending"
+    UNPROTECTED = "unprotected"
+    CHANGED = "changed"
     FLIPPED = "flipped"
     REPAIRED = "repaired"
     NODE_FAILED = "node-failed"
@@ -164,8 +168,21 @@ class RequeuedArgs(_Args):
     position: int
 
 
+class WaiterArgs(_Args):
+    """Somebody who waits for what another holds."""
+
+    request: str
+    owner: str
+    team: str
+    gpus: int
+
+
 class LeaseEndingArgs(_Args):
-    """A lease is about to run out. `ends` is an epoch second."""
+    """A lease is about to run out. `ends` is an epoch second.
+
+    `after` is what happens then. `step` is by how much one press extends it, in seconds, None
+    where it cannot be longer; with `waits` nobody may extend it.
+    """
 
     kind: Literal[NoticeKind.LEASE_ENDING] = NoticeKind.LEASE_ENDING
     request: str
@@ -173,6 +190,35 @@ class LeaseEndingArgs(_Args):
     owner: str
     gpus: int
     ends: float
+    after: AfterLease = AfterLease.RELEASE
+    step: float | None = None
+    waits: WaiterArgs | None = None
+
+
+class UnprotectedArgs(_Args):
+    """A lease is over; the work goes on, but may be preempted from now on."""
+
+    kind: Literal[NoticeKind.UNPROTECTED] = NoticeKind.UNPROTECTED
+    request: str
+    name: str
+    owner: str
+    gpus: int
+
+
+class ChangedArgs(_Args):
+    """Somebody (`actor`) changed a request, or `given` it to another owner.
+
+    `ends` is an epoch second, None while it waits.
+    """
+
+    kind: Literal[NoticeKind.CHANGED] = NoticeKind.CHANGED
+    request: str
+    name: str
+    owner: str
+    actor: str
+    given: bool
+    changes: tuple[FieldChange, ...]
+    ends: float | None = None
 
 
 class FlippedArgs(_Args):
@@ -245,6 +291,8 @@ NoticeArgs = (
     | EndedArgs
     | RequeuedArgs
     | LeaseEndingArgs
+    | UnprotectedArgs
+    | ChangedArgs
     | FlippedArgs
     | RepairedArgs
     | NodeFailedArgs
@@ -261,6 +309,8 @@ _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
     NoticeKind.ENDED: EndedArgs,
     NoticeKind.REQUEUED: RequeuedArgs,
     NoticeKind.LEASE_ENDING: LeaseEndingArgs,
+    NoticeKind.UNPROTECTED: UnprotectedArgs,
+    NoticeKind.CHANGED: ChangedArgs,
     NoticeKind.FLIPPED: FlippedArgs,
     NoticeKind.REPAIRED: RepairedArgs,
     NoticeKind.NODE_FAILED: NodeFailedArgs,

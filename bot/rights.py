@@ -23,11 +23,19 @@ def seen_by(person: Person, card: CardView) -> CardView:
 
 def refuse_order(person: Person, request: Request, kind: EventKind) -> Refused | None:
     """Why a person cannot cancel or release a request as it stands; None if they can."""
+    refused = refuse_change(person, request)
+    if refused is not None:
+        return refused
+    if kind is EventKind.RELEASE and request.state is RequestState.WAITING:
+        return refuse(RefusalCode.NOT_RUNNING, request=request.id, state=request.state)
+    return None
+
+
+def refuse_change(person: Person, request: Request) -> Refused | None:
+    """Why a person may not change a request, or nobody may any more; None if they may."""
     workload = request.workload
     if not may_end(person, owner=workload.owner, team=workload.team):
         return refuse(RefusalCode.NOT_YOURS, request=request.id, team=workload.team)
     if request.state.final or request.state is RequestState.STOPPING:
         return refuse(RefusalCode.ALREADY_ENDED, request=request.id, state=request.state)
-    if kind is EventKind.RELEASE and request.state is RequestState.WAITING:
-        return refuse(RefusalCode.NOT_RUNNING, request=request.id, state=request.state)
     return None

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from bot.asks import Nearness
 from bot.control.announce import flavor_of, nodes_of
+from bot.leases import longer
 from bot.places import Domain
 from bot.terms import Terms, level_word
 from bot.views import CardView, QueueRow
@@ -68,6 +69,7 @@ def card_of(
         text=request.text,
         topology=_asked_topology(first.topology),
         domain=domain,
+        longer=longer(request, terms) if holding is not None else None,
     )
 
 

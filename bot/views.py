@@ -43,6 +43,12 @@ class RefusalCode(enum.StrEnum):
     UNKNOWN_TARGET = "unknown-target"
     NAME_TOO_LONG = "name-too-long"
     TOO_MANY_WAITING = "too-many-waiting"
+    SOMEBODY_WAITS = "somebody-waits"
+    EXTENDED_TOO_LONG = "extended-too-long"
+    NO_LEASE = "no-lease"
+    LEASE_OVER = "lease-over"
+    LEASE_MOVED = "lease-moved"
+    CHANGED_MEANWHILE = "changed-meanwhile"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +71,8 @@ class CardView:
 
     `nodes` are (node, GPUs) while it holds GPUs; `explanation` is there while it waits.
     `topology` is what was asked for in words (`same rack`); `domain` the (level, value) pairs
-    that all its nodes share, coarse to fine. `buttons` that fit the state are the renderer's
+    that all its nodes share, coarse to fine. `longer` is by how many seconds one press extends
+    its lease, None where it cannot be. `buttons` that fit the state are the renderer's
     choice from `state`. `may_end` is false when it was drawn for one person who may not end it;
     a card for all to see leaves it true.
     """
@@ -99,6 +106,7 @@ class CardView:
     text: str = ""
     topology: str = ""
     domain: tuple[tuple[str, str], ...] = ()
+    longer: float | None = None
 
     @property
     def whole(self) -> str:

@@ -17,6 +17,7 @@ class ActionId(enum.StrEnum):
     WHY = "gpubot.why"
     CANCEL = "gpubot.cancel"
     RELEASE = "gpubot.release"
+    EXTEND = "gpubot.extend"
     REQUEST = "gpubot.request"
     REFRESH = "gpubot.refresh"
     PREVIOUS = "gpubot.previous"
@@ -51,6 +52,14 @@ class RequestValue(_Value):
 
     request: str = Field(pattern=r"^R-[0-9]{1,12}$")
     replace: bool = False
+
+
+class ExtendValue(_Value):
+    """A button that extends a lease by seconds; `ends` is the end that it was drawn for."""
+
+    request: str = Field(pattern=r"^R-[0-9]{1,12}$")
+    by: float = Field(gt=0, le=366 * 86400.0, allow_inf_nan=False)
+    ends: float = Field(ge=0, allow_inf_nan=False)
 
 
 class PageValue(_Value):

@@ -22,7 +22,14 @@ from slack_sdk.errors import SlackApiError
 
 from bot.asks import Ask
 from bot.chat import conversation, grammar
-from bot.chat.actions import FORM, ActionId, FormPlace, PageValue, RequestValue
+from bot.chat.actions import (
+    FORM,
+    ActionId,
+    ExtendValue,
+    FormPlace,
+    PageValue,
+    RequestValue,
+)
 from bot.chat.cards import lists
 from bot.chat.cards.form import form, mark_refused, read_form
 from bot.chat.cards.home import home
@@ -33,6 +40,7 @@ from bot.chat.discreet import LIBRARY_LOGGERS, discreet_logger
 from bot.chat.markup import Markup
 from bot.chat.message import Lines, build
 from bot.chat.ports import Desk, Once, Threads
+from bot.chat.presses import Press, Prolong
 from bot.chat.replies import Body, Place, Replier, place_of
 from bot.chat.spool import Workers
 from bot.chat.voice import Voice
@@ -142,6 +150,7 @@ class Chat:
             (ActionId.WHY, self.on_why),
             (ActionId.CANCEL, self.on_cancel),
             (ActionId.RELEASE, self.on_release),
+            (ActionId.EXTEND, self.on_extend),
             (ActionId.REQUEST, self.on_shortcut),
             (ActionId.REFRESH, self.on_refresh),
             (ActionId.PREVIOUS, self.on_page),
@@ -224,6 +233,14 @@ class Chat:
         ack()
         self._pressed(body, lambda value: grammar.Release(value.request, confirmed=True))
 
+    def on_extend(self, ack: Ack, body: dict[str, Any]) -> None:
+        """Extend, on a card or a reminder."""
+        ack()
+        value = self._value(body, ExtendValue)
+        if value is not None:
+            said = Prolong(value.request, value.by, value.ends)
+            self._converse(said, place_of(body), _press_key(body), private=True)
+
     def on_page(self, ack: Ack, body: dict[str, Any]) -> None:
         """Another page of the queue, in place of the one shown."""
         ack()
@@ -264,7 +281,7 @@ class Chat:
 
     def _converse(
         self,
-        said: grammar.Command | grammar.GrammarError,
+        said: grammar.Command | Press | grammar.GrammarError,
         place: Place,
         key: str,
         *,

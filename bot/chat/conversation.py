@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot import views
+from bot.answers import Changed
 from bot.chat import grammar
-from bot.chat.cards import lists, reports, requests
+from bot.chat.cards import changes, lists, reports, requests
 from bot.chat.message import Lines, Message, build
 from bot.chat.picture import draw
 from bot.chat.ports import Desk
+from bot.chat.presses import Press, Prolong
 from bot.chat.replies import Picture
 from bot.chat.voice import Voice
 from bot.fairness import FairView
@@ -45,7 +47,7 @@ class Asker:
 
 
 def answer(
-    desk: Desk, voice: Voice, said: grammar.Command | grammar.GrammarError, asker: Asker
+    desk: Desk, voice: Voice, said: grammar.Command | Press | grammar.GrammarError, asker: Asker
 ) -> Answer:
     """The answer to one line."""
     match said:
@@ -63,7 +65,7 @@ def answer(
             return render(voice, ask(desk, said, asker))
 
 
-def ask(desk: Desk, command: grammar.Command, asker: Asker) -> object:
+def ask(desk: Desk, command: grammar.Command | Press, asker: Asker) -> object:
     """What the desk says to a command. Raises TypeError for what no desk answers (a form, help)."""
     put = _ASKED.get(type(command))
     if put is None:
@@ -98,7 +100,7 @@ def _map_picture(voice: Voice, view: views.MapView) -> Picture:
     )
 
 
-_ASKED: dict[type[grammar.Command], Callable[[Desk, Any, Asker], object]] = {
+_ASKED: dict[type[grammar.Command | Press], Callable[[Desk, Any, Asker], object]] = {
     grammar.Request: lambda desk, it, who: desk.submit(
         who.person, it.ask, key=who.key, channel=who.channel
     ),
@@ -107,6 +109,10 @@ _ASKED: dict[type[grammar.Command], Callable[[Desk, Any, Asker], object]] = {
     ),
     grammar.Release: lambda desk, it, who: desk.release(
         who.person, it.request, key=who.key, confirmed=it.confirmed
+    ),
+    grammar.Extend: lambda desk, it, who: desk.extend(who.person, it.request, it.by, key=who.key),
+    Prolong: lambda desk, it, who: desk.extend(
+        who.person, it.request, it.by, key=who.key, ends=it.ends
     ),
     grammar.Status: lambda desk, it, who: desk.status(who.person, it.what),
     grammar.Queue: lambda desk, it, who: desk.queue(who.person, it.what, it.page),
@@ -123,6 +129,7 @@ _SHOWN: dict[type, Callable[[Voice, Any], Message]] = {
     views.Done: requests.done,
     views.Unconfirmed: requests.unconfirmed,
     views.Refused: requests.refused,
+    Changed: changes.changed,
     views.StatusView: lists.status,
     views.QueueView: lists.queue,
     views.WhyView: requests.why,
@@ -139,5 +146,5 @@ _DRAWN: dict[type, Callable[[Voice, Any], Picture]] = {
 }
 """What comes with a picture."""
 
-_PRIVATE: frozenset[type] = frozenset({views.Refused, views.Unconfirmed})
+_PRIVATE: frozenset[type] = frozenset({views.Refused, views.Unconfirmed, Changed})
 """What only the asker sees, wherever it was asked."""

@@ -10,6 +10,9 @@ from collections.abc import Callable
 from bot.chat.markup import Markup, escape, is_user_id, mention
 from storage.records import Person
 
+Names = Callable[[str], Markup]
+"""How a person is named, by Slack id."""
+
 
 class People:
     """Turns Slack ids into people, names and mentions, asking the desk each time."""

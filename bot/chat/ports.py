@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from bot.answers import Changed
 from bot.asks import Ask, Period
 from bot.chat.message import Message
 from bot.fairness import FairView
@@ -48,6 +49,16 @@ class Desk(Protocol):
     def release(
         self, person_id: str, request_id: str, *, key: str, confirmed: bool = True
     ) -> Done | Unconfirmed | Refused: ...
+
+    def extend(
+        self,
+        person_id: str,
+        request_id: str,
+        by: float,
+        *,
+        key: str,
+        ends: float | None = None,
+    ) -> Changed | Refused: ...
 
     def status(self, person_id: str, what: str | None = None) -> StatusView | Refused: ...
 

@@ -66,7 +66,7 @@ def say_admitted(ledger: Ledger, terms: Terms, request: Request, domain: Domain)
         until=request.lease_ends.timestamp() if request.lease_ends else None,
         waited=max(0.0, ledger.now - request.created.timestamp()),
     )
-    _say(ledger, f"admitted:{request.decision}", args, request.id, "channel", "thread")
+    tell(ledger, f"admitted:{request.decision}", args, request.id, "channel", "thread")
 
 
 def say_ended(ledger: Ledger, request: Request, ran: float) -> None:
@@ -83,10 +83,10 @@ def say_ended(ledger: Ledger, request: Request, ran: float) -> None:
         gpu_hours=ledger.held(request.id) / 3600 * request.workload.gpus,
         by=request.ended_by,
     )
-    _say(ledger, f"ended:{request.id}", args, request.id, "thread")
+    tell(ledger, f"ended:{request.id}", args, request.id, "thread")
     owner = request.workload.owner
     if request.state in _BY_A_PERSON and request.ended_by not in {None, owner, LOOP}:
-        _put(ledger, f"ended:{request.id}:person", args, Audience.PERSON, request.id, owner)
+        put(ledger, f"ended:{request.id}:person", args, Audience.PERSON, request.id, owner)
 
 
 def say_requeued(
@@ -105,7 +105,7 @@ def say_requeued(
         cause=cause,
         position=position,
     )
-    _say(ledger, f"requeued:{request.decision}", args, request.id, "thread")
+    tell(ledger, f"requeued:{request.decision}", args, request.id, "thread")
 
 
 def new_nodes(
@@ -140,7 +140,7 @@ def say_repaired(ledger: Ledger, request: Request, repair: Repair, to: Sequence[
         to=tuple(to),
     )
     key = f"repaired:{request.decision}:{repair.admission.repairs}"
-    _say(ledger, key, args, request.id, "thread")
+    tell(ledger, key, args, request.id, "thread")
 
 
 def say_nodes_failed(
@@ -162,7 +162,7 @@ def say_nodes_failed(
             hit.setdefault(node, []).append(_hit(ledger, eviction.workload, ()))
     for node, those in sorted(hit.items()):
         args = notices.NodeFailedArgs(node=node, hit=tuple(those))
-        _put(ledger, f"node-failed:{node}:{ledger.now}", args, Audience.ONCALL, None)
+        put(ledger, f"node-failed:{node}:{ledger.now}", args, Audience.ONCALL, None)
 
 
 def _hit(ledger: Ledger, request_id: str, to: Sequence[NodeName]) -> notices.HitArgs:
@@ -183,22 +183,7 @@ def say_overfull(ledger: Ledger, doubt: NodeDoubt) -> None:
         raise ValueError(f"{doubt.node} is not overfull")
     args = notices.OverfullArgs(node=doubt.node, resource=doubt.what, excess=doubt.excess)
     key = f"overfull:{doubt.node}:{doubt.what}:{doubt.excess}"
-    _put(ledger, key, args, Audience.ONCALL, None)
-
-
-def say_lease_ending(ledger: Ledger, request: Request) -> None:
-    """Remind the owner, once for each grant."""
-    if request.source is Source.TRACE or request.lease_ends is None:
-        return
-    args = notices.LeaseEndingArgs(
-        request=request.id,
-        name=request.workload.name,
-        owner=request.workload.owner,
-        gpus=request.workload.gpus,
-        ends=request.lease_ends.timestamp(),
-    )
-    key = f"lease-ending:{request.decision}"
-    _put(ledger, f"{key}:person", args, Audience.PERSON, request.id, request.workload.owner)
+    put(ledger, key, args, Audience.ONCALL, None)
 
 
 def _plan(kept: Reservation | None) -> notices.PlanArgs | None:
@@ -229,7 +214,7 @@ def say_starving(ledger: Ledger, terms: Terms, request: Request, found: Starvati
         holders=_holders(why),
         plan=_plan(why.reservation),
     )
-    _say(ledger, f"starving:{request.decision}", args, request.id, "channel", "thread", "oncall")
+    tell(ledger, f"starving:{request.decision}", args, request.id, "channel", "thread", "oncall")
 
 
 def say_preempted(ledger: Ledger, terms: Terms, found: Sequence[Preemption]) -> None:
@@ -264,7 +249,7 @@ def _say_group(
         if target.source is not Source.TRACE:
             touched = True
             key = f"preempted:{target.decision}"
-            _put(
+            put(
                 ledger,
                 f"{key}:person",
                 args,
@@ -272,7 +257,7 @@ def _say_group(
                 target.id,
                 target.workload.owner,
             )
-            _put(ledger, f"{key}:thread", args, Audience.THREAD, target.id)
+            put(ledger, f"{key}:thread", args, Audience.THREAD, target.id)
     if touched:
         post = notices.PreemptedGroupArgs(
             preemptor=told[0][1].preemptor,
@@ -280,7 +265,7 @@ def _say_group(
             at=group[0].at,
         )
         first = told[0][0].decision  # a grant is preempted once, so this names the group for good
-        _say(ledger, f"preempted-group:{first}", post, preemptor.id, "oncall", "channel")
+        tell(ledger, f"preempted-group:{first}", post, preemptor.id, "oncall", "channel")
 
 
 def say_flipped(ledger: Ledger, flips: Sequence[Flip]) -> None:
@@ -288,7 +273,7 @@ def say_flipped(ledger: Ledger, flips: Sequence[Flip]) -> None:
     for flip in flips:
         one, other = flip.pair
         args = notices.FlippedArgs(one=one, other=other, times=flip.times)
-        _say(ledger, f"flipped:{one}:{other}", args, one, "oncall")
+        tell(ledger, f"flipped:{one}:{other}", args, one, "oncall")
 
 
 def _party(terms: Terms, request: Request, queue: QueueName) -> notices.Party:
@@ -311,12 +296,13 @@ def _holders(why: Explanation) -> tuple[notices.HolderArgs, ...]:
     )
 
 
-def _say(ledger: Ledger, key: str, args: notices.NoticeArgs, request: str, *audiences: str) -> None:
+def tell(ledger: Ledger, key: str, args: notices.NoticeArgs, request: str, *audiences: str) -> None:
+    """Have something said to everybody of the audiences, once for good."""
     for audience in map(Audience, audiences):
-        _put(ledger, f"{key}:{audience}", args, audience, request)
+        put(ledger, f"{key}:{audience}", args, audience, request)
 
 
-def _put(
+def put(
     ledger: Ledger,
     key: str,
     args: notices.NoticeArgs,
@@ -324,6 +310,7 @@ def _put(
     request: str | None,
     target: str | None = None,
 ) -> None:
+    """Have something said to one audience, or person, once for good by its key."""
     ledger.say(
         Notice(
             key=key,

@@ -147,6 +147,7 @@ class Ledger:
         *,
         reason: str,
         details: Mapping[str, object],
+        actor: str = LOOP,
         **changes: Unpack[Changes],
     ) -> Request:
         """Change a request that does not move, with a line in its story."""
@@ -156,7 +157,7 @@ class Ledger:
                 request=request.id,
                 after=None,
                 at=self.at,
-                actor=LOOP,
+                actor=actor,
                 reason=reason,
                 details=details,
                 changes=changes,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.clusters.base import Stop
-from bot.control import announce
+from bot.control import announce, changes
 from bot.control.ledger import Ledger
 from bot.terms import Terms
 from scheduler import events
@@ -23,8 +23,10 @@ def carry_out(engine: Engine, ledger: Ledger, terms: Terms, order: DeskEvent) ->
         if request.state is S.WAITING and engine.workload(WorkloadId(request.id)) is None:
             engine.apply(events.Submitted(workload=request.workload))
             ledger.redraw(request)
-        return
-    stop(engine, ledger, terms, request, _ENDINGS[order.kind], order.actor)
+    elif order.kind in _ENDINGS:
+        stop(engine, ledger, terms, request, _ENDINGS[order.kind], order.actor)
+    else:
+        changes.carry_out(engine, ledger, order)
 
 
 def stop(

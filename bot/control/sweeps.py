@@ -10,8 +10,9 @@ import dataclasses
 from dataclasses import dataclass, field
 
 from bot.clock import moment
-from bot.control import announce, orders
+from bot.control import announce, announce_changes, orders
 from bot.control.ledger import LOOP, STARVING, Ledger
+from bot.leases import held_up, longer
 from bot.terms import Terms, remind_ahead
 from scheduler import events
 from scheduler.doubts import Doubt, NodeDoubt
@@ -69,15 +70,21 @@ class LeaseSweep:
         dealt_with = set()
         for request_id, when in due.items():
             request = ledger.get(request_id)
-            mark = f"{request.decision}:{when}"
+            mark = f"{request.decision}:{when}:{request.workload.duration}"
             dealt_with.add(mark)
             if mark in self._dealt_with or request.state not in {S.ADMITTED, S.RUNNING}:
                 continue
             if when == "soon":
-                announce.say_lease_ending(ledger, request)
+                self._remind(engine, ledger, request)
             else:
                 self._end(engine, ledger, request)
         self._dealt_with = dealt_with
+
+    def _remind(self, engine: Engine, ledger: Ledger, request: Request) -> None:
+        step = longer(request, self.terms)
+        waiting = held_up(engine, request.workload.id, ledger.now) if step else ()
+        first = next(iter(waiting), None)
+        announce_changes.say_lease_ending(ledger, self.terms, request, step, first)
 
     def _end(self, engine: Engine, ledger: Ledger, request: Request) -> None:
         queue = request.admission.queue if request.admission else request.workload.queue
@@ -85,9 +92,13 @@ class LeaseSweep:
             orders.stop(engine, ledger, self.terms, request, S.EXPIRED, LOOP)
         elif not request.workload.preemptible:
             engine.apply(events.Unprotected(workload=WorkloadId(request.id)))
-            ledger.amend(
-                request.id, workload=dataclasses.replace(request.workload, preemptible=True)
+            bare = ledger.note(
+                request.id,
+                reason="unprotected",
+                details={},
+                workload=dataclasses.replace(request.workload, preemptible=True),
             )
+            announce_changes.say_unprotected(ledger, bare)
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ in its own module over what `Office` shares.
 
 from __future__ import annotations
 
+from bot.desk.leases import Leases
 from bot.desk.office import PATIENCE, Office
 from bot.desk.ordering import Ordering
 from bot.desk.reading import Reading
@@ -18,5 +19,5 @@ from bot.desk.submission import Submission
 __all__ = ["PATIENCE", "Desk", "Office"]
 
 
-class Desk(Submission, Ordering, Reading, Reporting):
+class Desk(Submission, Ordering, Leases, Reading, Reporting):
     """Everything a person can ask for. Safe to call from any thread."""

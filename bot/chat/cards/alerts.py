@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from bot import notices
+from bot.chat.cards import changes
 from bot.chat.markup import Markup, is_user_id, join
 from bot.chat.message import Line, Lines, Message, Note, Part, build
 from bot.chat.voice import Voice
@@ -115,12 +116,6 @@ def _flipped(voice: Voice, args: notices.FlippedArgs, _: Audience) -> Message:
     return build([Lines(voice.words.flipped(args))])
 
 
-def _lease_ending(voice: Voice, args: notices.LeaseEndingArgs, _: Audience) -> Message:
-    owner = voice.people.mention(args.owner)
-    title = voice.words.lease_ending_title(args)
-    return build([Lines(title), Lines(voice.words.lease_ending(args, owner))])
-
-
 def _monthly(voice: Voice, args: notices.MonthlyArgs, _: Audience) -> Message:
     return build([Lines(voice.words.monthly(args))])
 
@@ -178,7 +173,9 @@ _RENDERERS: dict[type[notices.NoticeArgs], Callable[[Voice, Any, Audience], Mess
     notices.StarvingArgs: _starving,
     notices.EndedArgs: _ended,
     notices.RequeuedArgs: _requeued,
-    notices.LeaseEndingArgs: _lease_ending,
+    notices.LeaseEndingArgs: changes.told,
+    notices.UnprotectedArgs: changes.told,
+    notices.ChangedArgs: changes.told,
     notices.FlippedArgs: _flipped,
     notices.RepairedArgs: _repaired,
     notices.NodeFailedArgs: _node_failed,

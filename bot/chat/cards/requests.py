@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.chat.actions import ActionId, RequestValue
+from bot.chat.cards.changes import extend_button
 from bot.chat.markup import Markup
 from bot.chat.message import Button, Buttons, Confirm, Lines, Message, Note, Part, build
 from bot.chat.voice import Voice
@@ -28,14 +29,14 @@ def request_parts(voice: Voice, view: CardView) -> list[Part]:
 
 
 def buttons(voice: Voice, view: CardView) -> tuple[Button, ...]:
-    """Waiting: Why, Cancel. Holding GPUs: Release. Ending or ended: none.
+    """Waiting: Why, Cancel. Holding GPUs: Extend, Release. Ending or ended: none.
 
     Who may not end it is offered only to ask why.
     """
     if view.state is RequestState.WAITING:
         return (_why(voice, view), _cancel(voice, view)) if view.may_end else (_why(voice, view),)
     if view.state in {RequestState.ADMITTED, RequestState.RUNNING} and view.may_end:
-        return (_stop(voice, view, Verb.RELEASING),)
+        return (*_longer(voice, view), _stop(voice, view, Verb.RELEASING))
     return ()
 
 
@@ -132,6 +133,12 @@ def _story(voice: Voice, view: WhyView) -> list[Part]:
 def _why(voice: Voice, view: CardView) -> Button:
     value = RequestValue(request=view.request).model_dump_json()
     return Button(label=voice.words.button_why, action=ActionId.WHY, value=value)
+
+
+def _longer(voice: Voice, view: CardView) -> tuple[Button, ...]:
+    if view.longer is None or view.lease_ends is None or view.lease_ends <= view.at:
+        return ()
+    return (extend_button(voice, request=view.request, by=view.longer, ends=view.lease_ends),)
 
 
 def _cancel(voice: Voice, view: CardView) -> Button:

@@ -16,7 +16,6 @@ UNANSWERED: frozenset[Verb] = frozenset(
         Verb.RUN,
         Verb.HOLD,
         Verb.WHEN,
-        Verb.EXTEND,
         Verb.EDIT,
         Verb.GIVE,
         Verb.PREFS,

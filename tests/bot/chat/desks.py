@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 
 from bot import views
+from bot.answers import Changed
 from bot.asks import Ask, Period
 from bot.fairness import FairView
 from bot.reports import ReportView
@@ -93,6 +94,14 @@ class MemoryDesk:
     ) -> views.Done | views.Unconfirmed | Refused:
         del person_id, key, confirmed
         return Refused(code=RefusalCode.NOT_RUNNING, args={"request": request_id})
+
+    def extend(
+        self, person_id: str, request_id: str, by: float, *, key: str, ends: float | None = None
+    ) -> Changed | Refused:
+        del person_id, key
+        if ends is not None and ends != saying.RUNNING.lease_ends:
+            return Refused(code=RefusalCode.LEASE_MOVED, args={"request": request_id})
+        return dataclasses.replace(saying.EXTENDED, changes=(saying.longer(by),))
 
     def status(self, person_id: str, what: str | None = None) -> views.StatusView | Refused:
         self.before()

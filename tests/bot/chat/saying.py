@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 
 from bot import notices, views
+from bot.answers import Changed, ChangeKind
 from bot.chat.people import People
 from bot.chat.voice import Voice
 from bot.chat.words import words_for
+from bot.fields import FieldChange, FieldName
 from scheduler.doubts import Doubt, NodeDoubt
+from scheduler.layout import AfterLease
 from scheduler.model import (
     Basis,
     Explanation,
@@ -123,6 +126,7 @@ RUNNING = dataclasses.replace(
     nodes=NODES,
     flavor="h100-reserved",
     attempt=1,
+    longer=8 * HOUR,
 )
 _ENDED = dataclasses.replace(RUNNING, ended=NOW, nodes=(), lease_ends=None)
 CARDS = {
@@ -356,7 +360,37 @@ MONTHLY = notices.MonthlyArgs(
     ends=1_769_904_000.0,
 )
 LEASE_ENDING = notices.LeaseEndingArgs(
-    request="R-1042", name="llama-sft", owner=ANN, gpus=16, ends=NOW + 1800
+    request="R-1042", name="llama-sft", owner=ANN, gpus=16, ends=NOW + 1800, step=8 * HOUR
+)
+LEASES_ENDING = (
+    LEASE_ENDING,
+    LEASE_ENDING.model_copy(update={"step": None}),
+    LEASE_ENDING.model_copy(update={"after": AfterLease.UNPROTECT}),
+    LEASE_ENDING.model_copy(
+        update={"waits": notices.WaiterArgs(request="R-1050", owner=BOB, team="vision", gpus=64)}
+    ),
+)
+UNPROTECTED = notices.UnprotectedArgs(request="R-1042", name="llama-sft", owner=ANN, gpus=16)
+
+
+def longer(by: float = 2 * HOUR) -> FieldChange:
+    """A lease of eight hours that was extended."""
+    return FieldChange(field=FieldName.LEASE, before=8 * HOUR, after=8 * HOUR + by)
+
+
+EXTENDED = Changed(
+    kind=ChangeKind.EXTENDED,
+    card=dataclasses.replace(RUNNING, lease_ends=NOW + 9 * HOUR),
+    changes=(longer(),),
+)
+CHANGED = notices.ChangedArgs(
+    request="R-1042",
+    name="llama-sft",
+    owner=ANN,
+    actor=BOB,
+    given=False,
+    changes=(longer(),),
+    ends=NOW + 9 * HOUR,
 )
 CHOICES = views.Choices(
     teams=("nlp", "vision"),

@@ -124,6 +124,34 @@ _REFUSED: list[_Row] = [
     (views.RefusalCode.UNKNOWN_TARGET, {"what": "nlpp"}, ("nlp",), None),
     (views.RefusalCode.NAME_TOO_LONG, {"most": 60}, (), None),
     (views.RefusalCode.TOO_MANY_WAITING, {"most": 20}, (), None),
+    (
+        views.RefusalCode.SOMEBODY_WAITS,
+        {"request": "R-1042", "first": "R-1050", "owner": "Bob", "team": "vision", "gpus": 8},
+        (),
+        None,
+    ),
+    (
+        views.RefusalCode.SOMEBODY_WAITS,
+        {"request": "R-1", "first": "R-2", "owner": "Bob", "team": "rl", "gpus": 8, "more": 3},
+        (),
+        None,
+    ),
+    (
+        views.RefusalCode.EXTENDED_TOO_LONG,
+        {"request": "R-1042", "most": 604800.0, "left": 86400.0, "pool": "team", "asked": 9e5},
+        (),
+        LimitKind.LEASE,
+    ),
+    (
+        views.RefusalCode.EXTENDED_TOO_LONG,
+        {"request": "R-1042", "most": 604800.0, "left": 0.0, "pool": "team", "asked": 9e5},
+        (),
+        LimitKind.LEASE,
+    ),
+    (views.RefusalCode.NO_LEASE, {"request": "R-1042"}, (), None),
+    (views.RefusalCode.LEASE_OVER, {"request": "R-1042", "ended": saying.NOW}, (), None),
+    (views.RefusalCode.LEASE_MOVED, {"request": "R-1042", "ends": saying.NOW}, (), None),
+    (views.RefusalCode.CHANGED_MEANWHILE, {"request": "R-1042", "state": "running"}, (), None),
 ]
 _INSTEAD = {
     views.RefusalCode.NEVER_FITS: Ask(gpus=10000, model="h100", duration=8 * 3600.0),
@@ -250,7 +278,12 @@ def _alerts() -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
     yield "node-failed", _notice(saying.NODE_FAILED, Audience.ONCALL)
     yield "monthly", _notice(saying.MONTHLY, Audience.CHANNEL)
     yield "overfull", _notice(saying.OVERFULL, Audience.ONCALL)
-    yield "lease-ending", _notice(saying.LEASE_ENDING, Audience.PERSON)
+    yield (
+        "lease-ending",
+        lambda: [alerts.notice(VOICE, each, Audience.PERSON) for each in saying.LEASES_ENDING],
+    )
+    yield "lease-over", _notice(saying.UNPROTECTED, Audience.PERSON)
+    yield "changed-thread", _notice(saying.CHANGED, Audience.THREAD)
     yield (
         "undeliverable",
         lambda: [alerts.undeliverable(VOICE, where="C0GONE", error="is_archived")],

@@ -367,20 +367,6 @@ class Alerts(Standing):
             resource=args.resource,
         )
 
-    def lease_ending_title(self, args: notices.LeaseEndingArgs) -> Markup:
-        """Leads the reminder."""
-        return self.title("Lease ending", request=args.request, gpus=args.gpus, name=args.name)
-
-    def lease_ending(self, args: notices.LeaseEndingArgs, owner: Markup) -> Markup:
-        """When it ends and what to do."""
-        return say(
-            "{owner}: the lease of {request} ends {ends}, then its GPUs are released. "
-            "Save your work before.",
-            owner=owner,
-            request=args.request,
-            ends=date(args.ends),
-        )
-
     def flipped(self, args: notices.FlippedArgs) -> Markup:
         """To on-call, once: two requests stopped each other again and again."""
         return say(

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from bot.asks import SHORTEST_LEASE
 from bot.chat.grammar import Expected, GrammarError, Mistake, spell
 from bot.chat.markup import Markup, escape, escape_line, join, say
-from bot.chat.words.english.units import Figures, Units
+from bot.chat.words.english.turned_down import TurnedDown
+from bot.chat.words.english.units import Figures
 from bot.views import RefusalCode, Refused
 from scheduler.model import LimitKind
 from storage.states import RequestState
@@ -77,7 +78,7 @@ _EXPECTED: dict[Expected, str] = {
 }
 
 
-class Mistakes(Units):
+class Mistakes(TurnedDown):
     """Answers to what cannot be done; each says that nothing was done."""
 
     def mistake(self, wrong: GrammarError) -> Markup:
@@ -132,6 +133,7 @@ class Mistakes(Units):
             RefusalCode.UNKNOWN_TARGET: self._unknown_target,
             RefusalCode.NAME_TOO_LONG: self._name_too_long,
             RefusalCode.TOO_MANY_WAITING: self._too_many,
+            **self.turned_down(),
         }
         why = sentences[refused.code](refused, Figures(refused.args))
         if refused.instead is None:

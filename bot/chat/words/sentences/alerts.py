@@ -152,14 +152,6 @@ class Alerts(Protocol):
         """A node that shrank below what it holds."""
         ...
 
-    def lease_ending_title(self, args: notices.LeaseEndingArgs) -> Markup:
-        """Leads the reminder."""
-        ...
-
-    def lease_ending(self, args: notices.LeaseEndingArgs, owner: Markup) -> Markup:
-        """When it ends and what to do."""
-        ...
-
     def flipped(self, args: notices.FlippedArgs) -> Markup:
         """To on-call, once: two requests stopped each other again and again."""
         ...

@@ -1,0 +1,17 @@
+"""What only a button can say: commands that carry more than a person would type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Prolong:
+    """Extend a lease by so many seconds, if it still ends when the button says."""
+
+    request: str
+    by: float
+    ends: float
+
+
+Press = Prolong

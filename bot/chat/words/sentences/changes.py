@@ -1,0 +1,64 @@
+"""Leases and changes of requests: what was done, what is about to happen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from bot import notices
+from bot.answers import Changed
+from bot.chat.markup import Markup
+from bot.chat.people import Names
+from bot.fields import FieldChange, FieldName
+
+
+class Changes(Protocol):
+    """Sentences about leases and changes."""
+
+    def field(self, field: FieldName) -> Markup:
+        """A part of a request, as people call it."""
+        ...
+
+    def field_change(self, change: FieldChange, names: Names) -> Markup:
+        """`lease 4 h → 6 h`."""
+        ...
+
+    def field_changes(self, changes: Sequence[FieldChange], names: Names) -> Markup:
+        """All of them in a row."""
+        ...
+
+    def changed(self, done: Changed, names: Names) -> Markup:
+        """What was changed, for the one who did it."""
+        ...
+
+    def told_change(self, args: notices.ChangedArgs, actor: Markup, names: Names) -> Markup:
+        """For thread and owners: who changed what."""
+        ...
+
+    def yours_now(self, args: notices.ChangedArgs) -> Markup:
+        """To whoever has got a request."""
+        ...
+
+    def lease_ending_title(self, args: notices.LeaseEndingArgs) -> Markup:
+        """Leads the reminder."""
+        ...
+
+    def lease_ending(self, args: notices.LeaseEndingArgs, owner: Markup) -> Markup:
+        """When it ends and what happens then."""
+        ...
+
+    def lease_longer(self, args: notices.LeaseEndingArgs, names: Names) -> Markup:
+        """Whether it may last longer, and who keeps it from that."""
+        ...
+
+    def unprotected_title(self, args: notices.UnprotectedArgs) -> Markup:
+        """Leads the notice that a lease is over."""
+        ...
+
+    def unprotected(self, args: notices.UnprotectedArgs) -> Markup:
+        """What that means."""
+        ...
+
+    def button_extend(self, seconds: float) -> str:
+        """The button that extends a lease."""
+        ...

@@ -1,0 +1,80 @@
+"""Changes that people ordered: a longer lease, another size or class, another owner.
+
+What is to be is in the order; what may be was judged at the desk. Here only what has become
+impossible since is left out: then the story has no line with the order's number.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import logging
+from collections.abc import Sequence
+
+from pydantic import TypeAdapter
+
+from bot.clock import moment
+from bot.control import announce_changes
+from bot.control.ledger import Ledger
+from bot.fields import FieldChange
+from scheduler import events
+from scheduler.engine import Engine
+from scheduler.model import Workload
+from scheduler.standing import EngineError
+from storage.records import DeskEvent, EventKind, Json, Request
+from storage.states import RequestState
+
+log = logging.getLogger(__name__)
+S = RequestState
+HOLDS = frozenset({S.ADMITTED, S.RUNNING})
+ORDER = "order"  # the detail of a story line that names the event it comes from
+REASONS = {EventKind.EXTEND: "extended", EventKind.EDIT: "edited", EventKind.GIVE: "given"}
+_WORKLOAD = TypeAdapter(Workload)
+_CHANGES = TypeAdapter(tuple[FieldChange, ...])
+
+
+def write_change(before: Workload, after: Workload, changes: Sequence[FieldChange]) -> Json:
+    """The arguments of an order: the workload as it was judged, as it shall be, and how it differs.
+
+    The differences are those that people are told of.
+    """
+    return {
+        "before": _WORKLOAD.dump_python(before, mode="json"),
+        "after": _WORKLOAD.dump_python(after, mode="json"),
+        "changes": _CHANGES.dump_python(tuple(changes), mode="json"),
+    }
+
+
+def carry_out(engine: Engine, ledger: Ledger, order: DeskEvent) -> None:
+    """Change a request as ordered, unless it has ended or is another by now."""
+    request = ledger.get(order.request)
+    before = _WORKLOAD.validate_python(order.args["before"])
+    after = _WORKLOAD.validate_python(order.args["after"])
+    current = request.workload
+    if current != dataclasses.replace(before, queued=current.queued):
+        log.info("%s is another since event %d was ordered", request.id, order.id)
+        return
+    if request.state is not S.WAITING and request.state not in HOLDS:
+        return
+    after = dataclasses.replace(after, queued=current.queued)
+    try:
+        engine.apply(events.Amended(workload=after, at=ledger.now))
+    except EngineError:
+        log.exception("event %d (%s of %s) cannot be done", order.id, order.kind, request.id)
+        return
+    changes = _CHANGES.validate_python(order.args["changes"])
+    changed = ledger.note(
+        request.id,
+        reason=REASONS[order.kind],
+        actor=order.actor,
+        details={ORDER: order.id, "changes": order.args["changes"]},
+        workload=after,
+        lease_ends=_lease_ends(request, after),
+    )
+    announce_changes.say_changed(ledger, order, current.owner, changed, changes)
+
+
+def _lease_ends(request: Request, after: Workload) -> dt.datetime | None:
+    if request.state not in HOLDS or request.admission is None or after.duration is None:
+        return None
+    return moment(request.admission.at + after.duration)

@@ -1,0 +1,67 @@
+"""How long a grant may still last: by how much its lease may grow, and whom that would hold up.
+
+A lease counts from the grant on. It may grow up to the maximum of the pool, unless somebody
+who waits would start later for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.terms import Terms
+from scheduler.engine import Engine
+from scheduler.model import Seconds, TeamName, WaitReason, WorkloadId
+from storage.records import Request
+
+_FOR_CAPACITY = frozenset({WaitReason.QUOTA, WaitReason.TOPOLOGY})
+LOOKED_AT = 50  # of those who wait, the first so many are asked what they wait for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldUp:
+    """Somebody who waits, and would wait longer."""
+
+    request: WorkloadId
+    owner: str
+    team: TeamName
+    gpus: int
+
+
+def most_lease(request: Request, terms: Terms) -> Seconds | None:
+    """The longest lease a grant may have, from its start on; None if the policy sets none."""
+    queue = request.admission.queue if request.admission else request.workload.queue
+    return terms.lease_most(queue)
+
+
+def longer(request: Request, terms: Terms) -> Seconds | None:
+    """By how much one press extends a lease: the pool's default, if the maximum leaves that much.
+
+    None where nothing is left, or where there is no lease.
+    """
+    lease, queue = request.workload.duration, request.workload.queue
+    if lease is None:
+        return None
+    if request.admission is not None:
+        queue = request.admission.queue
+    step, most = terms.lease_default(queue) or lease, terms.lease_most(queue)
+    by = step if most is None else min(step, most - lease)
+    return by if by > 0 else None
+
+
+def held_up(engine: Engine, workload: WorkloadId, now: Seconds) -> tuple[HeldUp, ...]:
+    """Who waits for what a running workload holds, in the engine's order."""
+    survey = engine.survey(now)
+    found = []
+    for waiting in engine.pending()[:LOOKED_AT]:
+        why = survey.explain(waiting.id)
+        holds = any(holder.workload == workload for holder in why.holders)
+        if holds and why.verdict.reason in _FOR_CAPACITY:
+            found.append(
+                HeldUp(
+                    request=waiting.id,
+                    owner=waiting.owner,
+                    team=waiting.team,
+                    gpus=waiting.gpus,
+                )
+            )
+    return tuple(found)
