@@ -156,7 +156,18 @@ class Replace:
     decision: str
 
 
-Action = Start | Stop | Replace
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cordon:
+    """Close a node to new pods, or open it again; what runs there goes on.
+
+    Nothing happens to a node that does not exist. Told by NodeSeen when it is done.
+    """
+
+    node: NodeName
+    closed: bool
+
+
+Action = Start | Stop | Replace | Cordon
 
 
 class Cluster(Protocol):

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from bot.clusters.base import EndKind, Replace, Start, Stop
+from bot.clusters.base import Cordon, EndKind, Replace, Start, Stop
 from scheduler.model import NodeName, Seconds, WorkloadId
 
 
@@ -87,8 +87,17 @@ class OutageEntry:
     kind: Literal["outage"] = "outage"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CordonEntry:
+    """A node was closed to new pods, or opened again."""
+
+    at: Seconds
+    action: Cordon
+    kind: Literal["cordon"] = "cordon"
+
+
 Entry = Annotated[
-    StartEntry | StopEntry | ReplaceEntry | EndEntry | FailEntry | OutageEntry,
+    StartEntry | StopEntry | ReplaceEntry | EndEntry | FailEntry | OutageEntry | CordonEntry,
     Field(discriminator="kind"),
 ]
 _ENTRY: TypeAdapter[Entry] = TypeAdapter(Entry)

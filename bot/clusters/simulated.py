@@ -21,6 +21,7 @@ from bot.clusters.base import (
     Action,
     ClusterEvent,
     ClusterUnreachable,
+    Cordon,
     EndKind,
     Gone,
     NodeFailed,
@@ -35,6 +36,7 @@ from bot.clusters.base import (
     Stop,
 )
 from bot.clusters.journal import (
+    CordonEntry,
     EndEntry,
     Entry,
     FailEntry,
@@ -46,7 +48,7 @@ from bot.clusters.journal import (
     read_journal,
     rewrite_journal,
 )
-from scheduler.model import Node, Seconds, WorkloadId
+from scheduler.model import Node, NodeName, Seconds, WorkloadId
 from scheduler.simulation.cluster import SimulatedNodes
 from scheduler.simulation.gangs import (
     GangGone,
@@ -82,6 +84,7 @@ class SimulatedCluster:
         self._ends: dict[str, Gone] = {}
         self._events: list[ClusterEvent] = []
         self._outages: list[OutageEntry] = []
+        self._cordons: dict[NodeName, CordonEntry] = {}
         entries = () if path is None else read_journal(path)
         self._nodes = SimulatedNodes(
             nodes,
@@ -141,6 +144,9 @@ class SimulatedCluster:
     def apply(self, action: Action, now: Seconds) -> None:
         """Carry out one decision; it is on disk when this returns."""
         self._reach(now)
+        if isinstance(action, Cordon):
+            self._cordon(action)
+            return
         over = self._ends.get(action.decision)
         if over is not None:
             self._events.append(over)
@@ -183,6 +189,12 @@ class SimulatedCluster:
         )
 
     # ---- how it works
+
+    def _cordon(self, action: Cordon) -> None:
+        """Note it only where it changes something: the loop asks for it at each start."""
+        node = next((one for one in self._nodes.nodes() if one.name == action.node), None)
+        if node is not None and node.schedulable is action.closed:
+            self._do(CordonEntry(at=self._nodes.now, action=action))
 
     def _reach(self, now: Seconds) -> None:
         self._pass(now)
@@ -229,10 +241,19 @@ class SimulatedCluster:
             if gang is not None:
                 self._live[gang.attempt].append(entry)
                 self._nodes.fail(entry.workload, after=entry.after, at=self._nodes.now)
+        elif isinstance(entry, CordonEntry):
+            self._redo_cordon(entry)
         else:
             self._outages.append(entry)
             self._nodes.script(Outage(entry.node, entry.fails, entry.until))
         self._pass(self._nodes.now)
+
+    def _redo_cordon(self, entry: CordonEntry) -> None:
+        cordon = entry.action
+        self._cordons.pop(cordon.node, None)
+        if cordon.closed:
+            self._cordons[cordon.node] = entry
+        self._nodes.cordon(cordon.node, closed=cordon.closed, at=self._nodes.now)
 
     def _tell(self, happening: Happening) -> None:
         if isinstance(happening, GangReady):
@@ -271,5 +292,6 @@ class SimulatedCluster:
         oldest = min((live[0].at for live in self._live.values()), default=self._nodes.now)
         # What broke a gang that is still there has to break it again.
         entries += [out for out in self._outages if out.until is None or out.until > oldest]
+        entries += list(self._cordons.values())
         entries += [entry for live in self._live.values() for entry in live]
         return sorted(entries, key=lambda entry: entry.at)

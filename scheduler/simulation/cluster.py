@@ -253,6 +253,15 @@ class SimulatedNodes:
             due = max(self.now, gang.ready_at + after - gang.worked)
             self._foresee(due, _Rank.GANG_ENDS, workload, gang.attempt, GangEnd.FAILED)
 
+    def cordon(self, name: NodeName, *, closed: bool, at: Seconds) -> None:
+        """Close a node to what is new, or open it again. Raises ValueError for an unknown node."""
+        self._move_to(at)
+        machine = self._machines.get(name)
+        if machine is None:
+            raise ValueError(f"no node {name}")
+        if machine.node.schedulable is closed:
+            self._change(machine, replace(machine.node, schedulable=not closed))
+
     def script(self, outage: Outage) -> None:
         """Script a node's failure and return. Raises ValueError for an unknown node."""
         if outage.node not in self._machines:
@@ -463,7 +472,7 @@ class SimulatedNodes:
             else:
                 self._end(self._gangs[workload], GangEnd.LOST)
         self._gpus -= machine.gpus
-        self._change(machine, ready=False)
+        self._change(machine, replace(machine.node, ready=False))
         self._happened.append(NodeFailed(name, self.now))
 
     def _return_node(self, name: NodeName) -> None:
@@ -472,7 +481,7 @@ class SimulatedNodes:
         if machine.failures or machine.node.ready:
             return
         self._gpus += machine.gpus
-        self._change(machine, ready=True)
+        self._change(machine, replace(machine.node, ready=True))
 
     def _change(self, machine: _Machine, *, ready: bool) -> None:
         whole = machine.whole
