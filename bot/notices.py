@@ -14,6 +14,10 @@ from pydantic import BaseModel, ConfigDict
 from bot.fields import FieldChange
 from scheduler.layout import AfterLease
 from scheduler.model import Basis, PreemptionRule, WaitReason
+from storage.audit import InterventionKind
+
+Cause = Literal["preempted", "node-lost", "failed", "drained"]
+"""Why somebody waits again."""
 
 
 class NoticeKind(enum.StrEnum):
@@ -33,6 +37,10 @@ class NoticeKind(enum.StrEnum):
     REPAIRED = "repaired"
     NODE_FAILED = "node-failed"
     OVERFULL = "overfull"
+    INTERVENTION = "intervention"
+    INTERVENTION_OVER = "intervention-over"
+    INTERVENTION_FAILED = "intervention-failed"
+    DISPLACED = "displaced"
     MONTHLY = "monthly"
 
 
@@ -164,7 +172,7 @@ class RequeuedArgs(_Args):
     request: str
     name: str
     owner: str
-    cause: Literal["preempted", "node-lost", "failed"]
+    cause: Cause
     position: int
 
 
@@ -282,6 +290,73 @@ class MonthlyArgs(_Args):
     ends: float
 
 
+class InterventionArgs(_Args):
+    """What an admin did by hand; to the channel and on-call, and to who is boosted.
+
+    `target` is a queue, pool or team, a node or a request. `gpus` are those that wait (a pause)
+    or the new quota, `before` the old one, `over` by how much the queue now uses more. `hit` are
+    those who run on a drained node, or were stopped; `moved` says that they were.
+    """
+
+    kind: Literal[NoticeKind.INTERVENTION] = NoticeKind.INTERVENTION
+    intervention: int
+    what: InterventionKind
+    target: str
+    actor: str
+    reason: str
+    until: float | None = None
+    queues: tuple[str, ...] = ()
+    waiting: int = 0
+    gpus: int = 0
+    before: int = 0
+    over: int = 0
+    team: str | None = None
+    priority: str | None = None
+    flavor: str | None = None
+    moved: bool = False
+    request: HitArgs | None = None
+    winner: HitArgs | None = None
+    hit: tuple[HitArgs, ...] = ()
+    more: int = 0
+
+
+class InterventionOverArgs(_Args):
+    """Something an admin set has ended by itself. `before` is the quota that holds again."""
+
+    kind: Literal[NoticeKind.INTERVENTION_OVER] = NoticeKind.INTERVENTION_OVER
+    intervention: int
+    what: InterventionKind
+    target: str
+    actor: str
+    began: float
+    before: int | None = None
+
+
+class InterventionFailedArgs(_Args):
+    """An order came too late: things had changed, and nothing was done. To who gave it."""
+
+    kind: Literal[NoticeKind.INTERVENTION_FAILED] = NoticeKind.INTERVENTION_FAILED
+    intervention: int
+    what: InterventionKind
+    target: str
+
+
+class DisplacedArgs(_Args):
+    """A gang was stopped by hand; to its owner and its thread. `node` is the one drained."""
+
+    kind: Literal[NoticeKind.DISPLACED] = NoticeKind.DISPLACED
+    what: InterventionKind
+    node: str | None = None
+    actor: str
+    reason: str
+    target: Party
+    preemptor: Party | None = None
+    rule: PreemptionRule
+    ran: float
+    grace: float
+    at: float
+
+
 NoticeArgs = (
     CardArgs
     | AdmittedArgs
@@ -298,6 +373,10 @@ NoticeArgs = (
     | NodeFailedArgs
     | OverfullArgs
     | MonthlyArgs
+    | InterventionArgs
+    | InterventionOverArgs
+    | InterventionFailedArgs
+    | DisplacedArgs
 )
 
 _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
@@ -315,6 +394,10 @@ _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
     NoticeKind.REPAIRED: RepairedArgs,
     NoticeKind.NODE_FAILED: NodeFailedArgs,
     NoticeKind.OVERFULL: OverfullArgs,
+    NoticeKind.INTERVENTION: InterventionArgs,
+    NoticeKind.INTERVENTION_OVER: InterventionOverArgs,
+    NoticeKind.INTERVENTION_FAILED: InterventionFailedArgs,
+    NoticeKind.DISPLACED: DisplacedArgs,
     NoticeKind.MONTHLY: MonthlyArgs,
 }
 

@@ -42,10 +42,11 @@ class Settings:
             wanted = wanted.where(or_(until.is_(None), until > now))
         return tuple(_record(row) for row in self._session.exec(wanted))
 
-    def under(self, prefix: str) -> tuple[Setting, ...]:
-        """Return the settings whose names begin so, also those whose end has passed."""
+    def under(self, *prefixes: str) -> tuple[Setting, ...]:
+        """Return the settings whose names begin with one of these, also those that are over."""
         name = col(SettingRow.name)
-        wanted = select(SettingRow).where(name.startswith(prefix, autoescape=True)).order_by(name)
+        begins = or_(*(name.startswith(prefix, autoescape=True) for prefix in prefixes))
+        wanted = select(SettingRow).where(begins).order_by(name)
         return tuple(_record(row) for row in self._session.exec(wanted))
 
     def delete(self, name: str) -> bool:

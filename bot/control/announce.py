@@ -7,7 +7,6 @@ Background load (Source.TRACE) is silent, except where it meets a request of a p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from bot import notices
 from bot.control.ledger import LOOP, Ledger
@@ -92,7 +91,7 @@ def say_ended(ledger: Ledger, request: Request, ran: float) -> None:
 def say_requeued(
     ledger: Ledger,
     request: Request,
-    cause: Literal["preempted", "node-lost", "failed"],
+    cause: notices.Cause,
     position: int,
 ) -> None:
     """Tell the thread that the request waits again, and where."""

@@ -17,8 +17,9 @@ from bot.clock import moment
 from bot.clusters.base import Action
 from scheduler.model import Seconds
 from storage.accounts import Gauge, Grant, Outcome
+from storage.audit import Intervention
 from storage.errors import UnknownRequest
-from storage.records import Audience, Notice, Request, Source, UsageSample
+from storage.records import Audience, Notice, Request, Setting, Source, UsageSample
 from storage.requests import Changes
 from storage.states import RequestState, check_move
 from storage.store import Store
@@ -72,15 +73,22 @@ class Ledger:
         self._gauges: list[Gauge] = []
         self._grants: list[Grant] = []
         self._ends: dict[str, tuple[dt.datetime, Outcome]] = {}
+        self._settings: dict[str, Setting | None] = {}
+        self._interventions: dict[int, Intervention] = {}
 
     def __bool__(self) -> bool:
         kept = (self._moves, self._amendments, self._notices, self._handled, self._samples)
-        return any(kept) or bool(self._gauges)
+        return any(kept) or any((self._gauges, self._settings, self._interventions))
 
     @property
     def handled(self) -> tuple[int, ...]:
         """The desk events this step carries out."""
         return tuple(self._handled)
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """The interventions of which this step writes down what became of them."""
+        return tuple(f"intervention:{number}" for number in self._interventions)
 
     @property
     def speaks(self) -> bool:
@@ -240,6 +248,31 @@ class Ledger:
         """Keep usage samples."""
         self._samples.extend(samples)
 
+    def set(self, setting: Setting) -> None:
+        """Keep a setting in place of the one of its name."""
+        self._settings[setting.name] = setting
+
+    def unset(self, name: str) -> None:
+        """Remove a setting."""
+        self._settings[name] = None
+
+    def intervention(self, number: int) -> Intervention | None:
+        """An intervention as it will be, or None if storage does not know it."""
+        if number in self._interventions:
+            return self._interventions[number]
+        with self._store.read() as view:
+            return view.interventions.get(number)
+
+    def write_down(self, done: Intervention) -> None:
+        """Keep what became of an intervention."""
+        self._interventions[done.id] = done
+
+    def stopped_because(self, request_id: str) -> str:
+        """The reason of the last move that storage knows of a request; empty without any."""
+        with self._store.read() as view:
+            story = view.transitions.of(request_id)
+        return story[-1].reason if story else ""
+
     def record(self, work: Work) -> None:
         """Write everything. Call inside one transaction; commit is the caller's."""
         # One query for all rows, instead of one for each move.
@@ -253,6 +286,13 @@ class Ledger:
         self._account(work)
         if self._samples:
             work.usage.put(*self._samples)
+        for name, setting in self._settings.items():
+            if setting is None:
+                work.settings.delete(name)
+            else:
+                work.settings.put(setting)
+        for done in self._interventions.values():
+            work.interventions.write(done)
         if self._handled:
             work.events.mark(self._handled, self.at)
 

@@ -27,7 +27,8 @@ from bot.clusters.base import (
     PodsLost,
     Started,
 )
-from bot.control import decided, observed, orders, recovery
+from bot.control import decided, interventions, observed, orders, recovery
+from bot.control.inforce import ByHand, read_by_hand
 from bot.control.ledger import LOOP, Ledger
 from bot.promises import say_doubts
 from bot.terms import Terms
@@ -91,7 +92,7 @@ class Control:
         self._stepping = threading.Lock()
         self._era = 0
         self._undone: list[Action] = []
-        self._handled: OrderedDict[int, None] = OrderedDict()
+        self._handled: OrderedDict[int | str, None] = OrderedDict()
         self._news = threading.Condition()
         self._pause = 0.0
         self._resume_at = 0.0
@@ -126,8 +127,8 @@ class Control:
         """Have the next step run at once."""
         self.on_wake()
 
-    def wait(self, event_id: int, seconds: float) -> bool:
-        """Wait until a desk event has been carried out; False if it was not in time."""
+    def wait(self, event_id: int | str, seconds: float) -> bool:
+        """Wait until a desk event, or an intervention, was carried out; False if not in time."""
         with self._news:
             return self._news.wait_for(lambda: event_id in self._handled, timeout=seconds)
 
@@ -195,13 +196,14 @@ class Control:
         ledger = self._ledger()
         seen = self._cluster.poll(ledger.now)
         self._check(era)
-        asked = self._read_orders(ledger, seen)
+        asked, by_hand = self._read_orders(ledger, seen)
         with self._lock:
             engine = self._ready()
             for event in seen:
                 observed.take_in(engine, ledger, event)
             for order in asked:
                 self._carry_out(engine, ledger, order)
+            interventions.take_up(engine, ledger, self.terms, by_hand)
             failed = [event.name for event in seen if isinstance(event, NodeFailed)]
             decided.take_down(engine, ledger, self.terms, engine.cycle(ledger.now), failed)
             self._commit(ledger, era)
@@ -227,8 +229,11 @@ class Control:
         )
         self._act(ledger, era)
 
-    def _read_orders(self, ledger: Ledger, seen: Sequence[ClusterEvent]) -> tuple[DeskEvent, ...]:
+    def _read_orders(
+        self, ledger: Ledger, seen: Sequence[ClusterEvent]
+    ) -> tuple[tuple[DeskEvent, ...], ByHand]:
         with self.store.read() as view:
+            by_hand = read_by_hand(view)
             asked = view.events.unhandled()
             wanted = {order.request for order in asked}
             wanted.update(
@@ -236,7 +241,7 @@ class Control:
             )
             if wanted:
                 ledger.put(view.requests.by_ids(sorted(wanted)).values())
-        return asked
+        return asked, by_hand
 
     def _carry_out(self, engine: Engine, ledger: Ledger, order: DeskEvent) -> None:
         """Carry out one order; one that cannot be is logged and put aside, not repeated."""
@@ -256,7 +261,8 @@ class Control:
         with self.store.write(self._fence) as work:
             ledger.record(work)
         with self._news:
-            for event_id in ledger.handled:
+            done: tuple[int | str, ...] = (*ledger.handled, *ledger.carried)
+            for event_id in done:
                 self._handled[event_id] = None
             while len(self._handled) > REMEMBERED:
                 self._handled.popitem(last=False)

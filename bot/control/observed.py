@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
+from bot import notices
 from bot.clusters.base import (
     ClusterEvent,
     EndKind,
@@ -113,21 +114,30 @@ def after_gone(request: Request, kind: EndKind) -> RequestState:
 
 def requeue(engine: Engine, ledger: Ledger, request: Request, kind: EndKind) -> None:
     """Put a stopped or lost gang back at its old place in its queue."""
-    preempted = request.state is S.PREEMPTING
-    reason = "preempted" if preempted else f"pods-{kind}"
+    cause = _cause(ledger, request)
+    reason = f"pods-{kind}" if request.state in {S.ADMITTED, S.RUNNING} else cause
     _leave(engine, ledger, request, events.Evicted)
     waits = engine.workload(WorkloadId(request.id))  # it may count its waiting from now on
     back = ledger.move(
         request.id,
         S.WAITING,
-        reason="node-lost" if request.state is S.EVICTING else reason,
+        reason=reason,
         started=None,
         lease_ends=None,
         workload=replace(request.workload, queued=None if waits is None else waits.queued),
     )
     if back.source is not Source.TRACE:  # an explanation costs more than a move
         position = engine.explain(WorkloadId(request.id), ledger.now).position
-        announce.say_requeued(ledger, back, "preempted" if preempted else "node-lost", position)
+        announce.say_requeued(ledger, back, cause, position)
+
+
+def _cause(ledger: Ledger, request: Request) -> notices.Cause:
+    """Why it waits again."""
+    if request.state is S.PREEMPTING:
+        return "preempted"
+    if request.state is S.EVICTING and ledger.stopped_because(request.id) == "drained":
+        return "drained"
+    return "node-lost"
 
 
 def end(ledger: Ledger, request: Request, after: RequestState, *, reason: str) -> None:

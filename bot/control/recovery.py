@@ -14,14 +14,15 @@ from collections.abc import Iterable
 from bot.clusters.base import Observation, Observed, PodsState, Stop
 from bot.control import orders
 from bot.control.decided import replacement, start
+from bot.control.inforce import bring_into_force, read_by_hand
 from bot.control.ledger import LOOP, Ledger
 from bot.terms import Terms
 from scheduler import events
 from scheduler.engine import Engine
 from scheduler.layout import Layout
-from scheduler.model import QueueName, TeamName, Usage, WorkloadId
+from scheduler.model import TeamName, Usage, WorkloadId
 from scheduler.standing import EngineError
-from storage.records import Request, Setting, UsageSample
+from storage.records import Request, UsageSample
 from storage.states import FINAL, RequestState
 from storage.store import Store
 
@@ -29,7 +30,6 @@ log = logging.getLogger(__name__)
 
 S = RequestState
 OPEN = tuple(state for state in RequestState if state not in FINAL)
-PAUSE = "pause:"  # settings of this prefix name a queue that admits nothing
 
 
 def rebuild(
@@ -39,14 +39,13 @@ def rebuild(
     with store.read() as view:
         requests = view.requests.find(states=OPEN)
         samples = view.usage.all()
-        settings = view.settings.all(now=ledger.at)
+        by_hand = read_by_hand(view)
         unsubmitted = {event.request for event in view.events.unhandled()}
     ledger.put(requests)
     engine = Engine(layout)
     for node in seen.nodes:
         engine.apply(events.NodeObserved(node=node))
     _restore_usage(engine, samples)
-    _pause(engine, layout, settings)
     there = {observed.workload: observed for observed in seen.workloads}
     for request in requests:
         observed = there.pop(WorkloadId(request.id), None)
@@ -63,6 +62,7 @@ def rebuild(
             stranger.decision,
         )
         ledger.act(_stop(stranger, terms))
+    bring_into_force(engine, ledger, terms, by_hand.settings)
     return engine
 
 
@@ -72,14 +72,6 @@ def _restore_usage(engine: Engine, samples: Iterable[UsageSample]) -> None:
             team=TeamName(sample.team), chip_hours=sample.chip_hours, at=sample.at.timestamp()
         )
         engine.apply(events.UsageRestored(usage=usage))
-
-
-def _pause(engine: Engine, layout: Layout, settings: Iterable[Setting]) -> None:
-    known = {queue.name for queue in layout.queues}
-    for setting in settings:
-        queue = QueueName(setting.name.removeprefix(PAUSE))
-        if setting.name.startswith(PAUSE) and queue in known:
-            engine.apply(events.QueuePaused(queue=queue))
 
 
 def _rejoin(engine: Engine, ledger: Ledger, terms: Terms, request: Request) -> None:

@@ -9,6 +9,7 @@ in its own module over what `Office` shares.
 
 from __future__ import annotations
 
+from bot.desk.interventions import Interventions
 from bot.desk.leases import Leases
 from bot.desk.office import PATIENCE, Office
 from bot.desk.ordering import Ordering
@@ -19,5 +20,5 @@ from bot.desk.submission import Submission
 __all__ = ["PATIENCE", "Desk", "Office"]
 
 
-class Desk(Submission, Ordering, Leases, Reading, Reporting):
+class Desk(Submission, Ordering, Leases, Reading, Reporting, Interventions):
     """Everything a person can ask for. Safe to call from any thread."""

@@ -41,6 +41,7 @@ class Reporting(Office):
             grants = view.grants.during(begin, end, team=team)
             gauges = view.gauges.during(begin, end)
             starvations = view.transitions.count(STARVING, begin, end)
+            interventions = view.interventions.count(begin, end)
         entitled = self._entitled(team)
         people = reports.accounts(grants, _owner, begin, end)
         return ReportView(
@@ -60,7 +61,7 @@ class Reporting(Office):
             preemptions=reports.count_ends(grants, Outcome.PREEMPTED, begin, end),
             lost=reports.count_ends(grants, Outcome.LOST, begin, end),
             starvations=starvations,
-            interventions=0,
+            interventions=interventions,
         )
 
     def _entitled(self, team: str | None) -> Entitled:

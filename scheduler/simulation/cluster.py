@@ -483,9 +483,9 @@ class SimulatedNodes:
         self._gpus += machine.gpus
         self._change(machine, replace(machine.node, ready=True))
 
-    def _change(self, machine: _Machine, *, ready: bool) -> None:
+    def _change(self, machine: _Machine, node: Node) -> None:
         whole = machine.whole
-        machine.node = replace(machine.node, ready=ready)
+        machine.node = node
         self._note_wholeness(machine, before=whole)
         self._happened.append(NodeChanged(machine.node, self.now))
 

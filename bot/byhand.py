@@ -1,0 +1,110 @@
+"""What admins order by hand: the wish, what it would do, and what the desk answers.
+
+All of it is codes and figures; `bot.chat.words` makes the sentences.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bot.asks import End
+from scheduler.model import Figure, Priority
+from storage.audit import Intervention, InterventionKind
+
+LONGEST_REASON = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """One order as it was said. `target` is a queue, pool or team, a node, or a request's id.
+
+    `beneficiary` is the request that somebody is stopped for; `move` whether work on a drained
+    node goes elsewhere at once, None for what is to be asked.
+    """
+
+    kind: InterventionKind
+    target: str
+    reason: str
+    end: End = field(default_factory=End)
+    priority: Priority | None = None
+    gpus: int | None = None
+    flavor: str | None = None
+    beneficiary: str | None = None
+    move: bool | None = None
+
+
+class DeclineCode(enum.StrEnum):
+    """Why an order was not taken."""
+
+    ADMINS_ONLY = "admins-only"
+    NO_REASON = "no-reason"
+    END_PASSED = "end-passed"
+    UNKNOWN_PLACE = "unknown-place"
+    UNKNOWN_NODE = "unknown-node"
+    NO_SUCH_REQUEST = "no-such-request"
+    NOT_PAUSED = "not-paused"
+    NOT_DRAINED = "not-drained"
+    NOT_WAITING = "not-waiting"
+    NOT_RUNNING = "not-running"
+    NOT_HIGHER = "not-higher"
+    WOULD_NOT_START = "would-not-start"
+    NEEDS_QUEUE = "needs-queue"
+    NEEDS_FLAVOR = "needs-flavor"
+    NO_SUCH_FLAVOR = "no-such-flavor"
+    SAME_QUOTA = "same-quota"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declined:
+    """Nothing was done. `near` are words that would do, or the people to ask, by id."""
+
+    code: DeclineCode
+    kind: InterventionKind
+    args: Mapping[str, Figure] = field(default_factory=dict)
+    near: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """Somebody's running work that an order stops or touches. `ran` is in seconds."""
+
+    request: str
+    name: str
+    owner: str
+    team: str
+    gpus: int
+    ran: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What an order would do, shown before it is confirmed; nothing was done yet.
+
+    `starts` are the GPUs that would start by it, `over` by how many GPUs a queue would use more
+    than its new quota, `before` what it has now. `at_once` and `an_hour` are how many requests
+    the policy lets be stopped at a time. `until` is an epoch second.
+    """
+
+    wish: Wish
+    where: str
+    hits: tuple[Hit, ...] = ()
+    starts: int = 0
+    over: int = 0
+    before: int = 0
+    until: float | None = None
+    at_once: int | None = None
+    an_hour: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intervened:
+    """An order was stored. `pending` says that the loop has not carried it out yet."""
+
+    done: Intervention
+    pending: bool = False
+    again: bool = False
+
+
+ByHandAnswer = Intervened | Preview | Declined

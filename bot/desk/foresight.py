@@ -1,0 +1,90 @@
+"""What an order of an admin would do, worked out before it is given."""
+
+from __future__ import annotations
+
+from bot.byhand import Hit, Preview, Wish
+from scheduler.engine import Engine
+from scheduler.events import QuotaChanged
+from scheduler.layout import Queue
+from scheduler.model import (
+    GPU,
+    Admission,
+    FlavorName,
+    NodeName,
+    Seconds,
+    Workload,
+    WorkloadId,
+)
+from scheduler.standing import EngineError
+from storage.records import Request
+
+
+def on_node(engine: Engine, node: NodeName) -> tuple[tuple[Workload, Admission], ...]:
+    """Who has pods on a node and was not told to stop, by id."""
+    leaving = set(engine.leaving())
+    return tuple(
+        (workload, admission)
+        for workload, admission in engine.running()
+        if workload.id not in leaving
+        and any(node == name for part in admission.assignments for name, _ in part.nodes)
+    )
+
+
+def foresee_drain(
+    engine: Engine, wish: Wish, node: NodeName, until: Seconds | None, now: Seconds
+) -> Preview:
+    """Who runs on the node."""
+    hits = tuple(_hit(workload, admission, now) for workload, admission in on_node(engine, node))
+    return Preview(wish=wish, where=node, hits=hits, until=until)
+
+
+def foresee_preemption(
+    engine: Engine, wish: Wish, target: Request, winner: Request | None, now: Seconds
+) -> Preview | None:
+    """Who is stopped for whom; None if that would not start even then."""
+    if target.admission is None:
+        return None
+    if winner is not None:
+        try:
+            helps = engine.would_start(WorkloadId(winner.id), [WorkloadId(target.id)])
+        except EngineError:
+            helps = False  # storage was read a moment earlier
+        if not helps:
+            return None
+    starts = 0 if winner is None else winner.workload.gpus
+    hit = _hit(target.workload, target.admission, now)
+    return Preview(wish=wish, where=target.id, hits=(hit,), starts=starts)
+
+
+def foresee_quota(copy: Engine, wish: Wish, queue: Queue, flavor: str, now: Seconds) -> Preview:
+    """Who would be stopped, and what would start, in the next cycle. Changes the copy."""
+    copy.cycle(now)  # what would happen anyway is not the doing of the order
+    known = {workload.id: (workload, admission) for workload, admission in copy.running()}
+    had = copy.in_force().quotas.get(queue.name, {})
+    nominal = {**had, (FlavorName(flavor), GPU): wish.gpus or 0}
+    copy.apply(QuotaChanged(queue=queue.name, nominal=nominal))
+    decided = copy.cycle(now)
+    ids = [preemption.target for preemption in decided.preemptions]
+    started = [copy.workload(admission.workload) for admission in decided.admissions]
+    bounds = copy.layout.options.evictions
+    return Preview(
+        wish=wish,
+        where=str(queue.name),
+        hits=tuple(_hit(*known[one], now) for one in ids if one in known),
+        starts=sum(workload.gpus for workload in started if workload is not None),
+        over=copy.over(queue.name),
+        until=wish.end.at(now),
+        at_once=bounds.per_cycle,
+        an_hour=bounds.per_hour,
+    )
+
+
+def _hit(workload: Workload, admission: Admission, now: Seconds) -> Hit:
+    return Hit(
+        request=workload.id,
+        name=workload.name,
+        owner=workload.owner,
+        team=workload.team,
+        gpus=workload.gpus,
+        ran=max(0.0, now - admission.at),
+    )

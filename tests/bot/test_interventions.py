@@ -1,0 +1,436 @@
+"""What admins do by hand, from the desk through the loop to the cluster and the notices."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from bot.asks import End
+from bot.byhand import ByHandAnswer, DeclineCode, Declined, Intervened, Preview, Wish
+from scheduler.model import Priority, WaitReason
+from storage.audit import InterventionKind, InterventionState
+from storage.records import Audience, Person, Setting
+from storage.states import RequestState as S
+from tests.bot.house import ADA, ANA, BEN, LEA, START_DELAY, STOP_TIME, House
+
+K = InterventionKind
+HOUR = 3600.0
+
+
+def order(
+    house: House,
+    kind: InterventionKind,
+    target: str,
+    *,
+    confirmed: bool = False,
+    key: str | None = None,
+    **more: object,
+) -> ByHandAnswer:
+    """Ana, an admin, orders something for a stated reason; the loop goes round once."""
+    wish = Wish(kind=kind, target=target, **{"reason": "new switches", **more})  # type: ignore[arg-type]  # names are checked when it is built
+    answer = house.desk.intervene(ANA.id, wish, key=key or house.key(), confirmed=confirmed)
+    house.step()
+    return answer
+
+
+def run(house: House, **more: object) -> str:
+    """A request that runs."""
+    request = house.ask(**more)  # type: ignore[arg-type]  # as `House.ask` takes them
+    house.step()
+    house.step(START_DELAY)
+    assert house.state(request) is S.RUNNING
+    return request
+
+
+def reason(house: House, request: str) -> WaitReason:
+    why = house.desk.card(request).explanation
+    assert why is not None
+    return why.verdict.reason
+
+
+def audit(house: House) -> list[tuple[InterventionKind, InterventionState]]:
+    with house.store.read() as view:
+        return [(one.kind, one.state) for one in reversed(view.interventions.latest(50))]
+
+
+# -- who may
+
+
+@pytest.mark.parametrize("person", [ADA, LEA, BEN], ids=lambda person: person.role)
+@pytest.mark.parametrize("kind", list(InterventionKind))
+def test_whoever_is_no_admin_is_told_whom_to_ask_and_nothing_happens(
+    house: House, person: Person, kind: InterventionKind
+) -> None:
+    wish = Wish(kind=kind, target="team-nlp", reason="I am in a hurry")
+    answer = house.desk.intervene(person.id, wish, key="k", confirmed=True)
+    house.step()
+    assert isinstance(answer, Declined)
+    assert answer.code is DeclineCode.ADMINS_ONLY
+    assert answer.near == (ANA.id,)
+    assert audit(house) == []
+    assert house.said("intervention") == []
+
+
+DECLINED: dict[str, tuple[Wish, DeclineCode]] = {
+    "no reason": (Wish(kind=K.PAUSE, target="all", reason=" . "), DeclineCode.NO_REASON),
+    "an end that is over": (
+        Wish(kind=K.PAUSE, target="all", reason="x", end=End(after=-5.0)),
+        DeclineCode.END_PASSED,
+    ),
+    "a pause of nothing": (
+        Wish(kind=K.PAUSE, target="team-npl", reason="x"),
+        DeclineCode.UNKNOWN_PLACE,
+    ),
+    "a resume of what runs": (
+        Wish(kind=K.RESUME, target="team-nlp", reason="x"),
+        DeclineCode.NOT_PAUSED,
+    ),
+    "a boost of nobody": (
+        Wish(kind=K.BOOST, target="R-9", reason="x", priority=Priority.HIGH),
+        DeclineCode.NO_SUCH_REQUEST,
+    ),
+    "a stop of nobody": (
+        Wish(kind=K.PREEMPT, target="R-9", reason="x"),
+        DeclineCode.NO_SUCH_REQUEST,
+    ),
+    "a node that does not exist": (
+        Wish(kind=K.DRAIN, target="h100-00001", reason="x"),
+        DeclineCode.UNKNOWN_NODE,
+    ),
+    "a node that is not drained": (
+        Wish(kind=K.UNDRAIN, target="h100-0001", reason="x"),
+        DeclineCode.NOT_DRAINED,
+    ),
+    "quota of a flavor that is not there": (
+        Wish(kind=K.QUOTA, target="nlp", reason="x", gpus=1, flavor="spot"),
+        DeclineCode.NO_SUCH_FLAVOR,
+    ),
+    "quota of several queues": (
+        Wish(kind=K.QUOTA, target="all", reason="x", gpus=1),
+        DeclineCode.NEEDS_QUEUE,
+    ),
+    "the quota that it has": (
+        Wish(kind=K.QUOTA, target="nlp", reason="x", gpus=16),
+        DeclineCode.SAME_QUOTA,
+    ),
+}
+
+
+@pytest.mark.parametrize(("wish", "code"), DECLINED.values(), ids=DECLINED)
+def test_what_cannot_be_is_declined_and_leaves_no_trace(
+    house: House, wish: Wish, code: DeclineCode
+) -> None:
+    answer = house.desk.intervene(ANA.id, wish, key="k", confirmed=True)
+    assert isinstance(answer, Declined)
+    assert answer.code is code
+    assert house.desk.intervene(ANA.id, wish, key="k", confirmed=True) == answer
+    assert audit(house) == []
+
+
+def test_the_same_delivery_again_orders_nothing_more(house: House) -> None:
+    first = order(house, K.PAUSE, "team-nlp", key="same")
+    second = order(house, K.PAUSE, "team-nlp", key="same")
+    assert isinstance(first, Intervened)
+    assert isinstance(second, Intervened)
+    assert (second.again, second.done.id) == (True, first.done.id)
+    assert audit(house) == [(K.PAUSE, InterventionState.IN_FORCE)]
+
+
+# -- pauses
+
+
+def test_a_pause_holds_through_a_restart_until_its_end_and_then_says_so(house: House) -> None:
+    order(house, K.PAUSE, "team-nlp", end=End(after=2 * HOUR))
+    request = house.ask()
+    house.step()
+    house.restart()
+    house.step(HOUR)
+    assert house.state(request) is S.WAITING
+    why = house.desk.card(request).explanation
+    assert why is not None
+    assert why.verdict.reason is WaitReason.PAUSED
+    assert why.verdict.figures["by"] == ANA.id
+    assert why.verdict.figures["because"] == "new switches"
+    house.step(HOUR)
+    house.step()
+    assert house.state(request) is S.ADMITTED
+    assert audit(house) == [(K.PAUSE, InterventionState.ENDED)]
+    assert house.heard("intervention-over") == [(Audience.CHANNEL, None), (Audience.ONCALL, None)]
+    with house.store.read() as view:
+        assert view.settings.under("pause:") == ()
+        assert view.interventions.latest(1)[0].ended_by == "gpubot"
+
+
+def test_a_pause_that_ends_while_the_bot_is_away_is_over_when_it_comes_back(house: House) -> None:
+    order(house, K.PAUSE, "all", end=End(after=HOUR))
+    request = house.ask()
+    house.step()
+    house.close()
+    house.clock.advance(2 * HOUR)
+    house._open()
+    house.step()
+    assert house.state(request) is S.ADMITTED
+    assert len(house.said("intervention-over")) == 2
+
+
+def test_a_pool_is_paused_and_one_of_its_queues_resumed(house: House) -> None:
+    order(house, K.PAUSE, "team")
+    one, other = house.ask(ADA), house.ask(BEN)
+    house.step()
+    assert {reason(house, one), reason(house, other)} == {WaitReason.PAUSED}
+    order(house, K.RESUME, "nlp")
+    house.step()
+    assert house.state(one) is S.ADMITTED
+    assert house.state(other) is S.WAITING
+    assert audit(house)[0] == (K.PAUSE, InterventionState.IN_FORCE)  # for the other queue
+    order(house, K.RESUME, "all")
+    house.step()
+    assert house.state(other) is S.ADMITTED
+    assert [state for _, state in audit(house)] == [
+        InterventionState.ENDED,
+        InterventionState.DONE,
+        InterventionState.DONE,
+    ]
+
+
+def test_a_stored_pause_is_heeded_while_the_bot_runs(house: House) -> None:
+    with house.store.write() as work:
+        work.settings.put(Setting(name="pause:team-nlp", value="on", author=ANA.id))
+    house.step()
+    request = house.ask()
+    house.step()
+    assert house.state(request) is S.WAITING
+    with house.store.write() as work:
+        work.settings.delete("pause:team-nlp")
+    house.step()
+    house.step()
+    assert house.state(request) is S.ADMITTED
+
+
+# -- boosts
+
+
+def two_in_line(house: House) -> tuple[str, str, str]:
+    """One that runs on all that nlp has, and two that wait for it."""
+    runs = run(house, gpus=8)
+    run(house, gpus=8)
+    first, second = house.ask(), house.ask()
+    house.step()
+    return runs, first, second
+
+
+def test_a_boost_goes_first_and_is_told_to_its_owner_and_its_thread(house: House) -> None:
+    runs, first, second = two_in_line(house)
+    order(house, K.BOOST, second, priority=Priority.CRITICAL, end=End(after=HOUR))
+    assert house.desk.card(second).explanation.position == 1  # type: ignore[union-attr]
+    heard = house.heard("intervention")
+    assert (Audience.PERSON, ADA.id) in heard
+    assert {Audience.CHANNEL, Audience.ONCALL, Audience.THREAD} <= {who for who, _ in heard}
+    house.restart()
+    house.step()
+    house.desk.release(ADA.id, runs, key="r", confirmed=True)
+    house.step()
+    house.step(STOP_TIME)
+    assert house.state(second) is S.ADMITTED
+    assert house.state(first) is S.WAITING
+
+
+def test_a_boost_ends_at_its_end_or_with_its_request(house: House) -> None:
+    _, first, second = two_in_line(house)
+    order(house, K.BOOST, second, priority=Priority.HIGH, end=End(after=HOUR))
+    house.step(HOUR)
+    house.step()
+    assert house.desk.card(first).explanation.position == 1  # type: ignore[union-attr]
+    assert len(house.said("intervention-over")) == 2
+    order(house, K.BOOST, second, priority=Priority.HIGH)
+    house.desk.cancel(ADA.id, second, key="c", confirmed=True)
+    house.step()
+    house.step()
+    assert audit(house)[-1] == (K.BOOST, InterventionState.ENDED)
+    assert len(house.said("intervention-over")) == 2  # nobody needs to hear of that
+
+
+def test_a_boost_has_to_be_higher_and_of_one_that_waits(house: House) -> None:
+    runs, first, _ = two_in_line(house)
+    for target, priority, code in (
+        (first, Priority.MEDIUM, DeclineCode.NOT_HIGHER),
+        (runs, Priority.HIGH, DeclineCode.NOT_WAITING),
+    ):
+        answer = order(house, K.BOOST, target, priority=priority)
+        assert isinstance(answer, Declined)
+        assert answer.code is code
+
+
+# -- stopping by hand
+
+
+def test_preempting_shows_first_whom_it_hits_and_then_tells_them_all(house: House) -> None:
+    runs, _, second = two_in_line(house)
+    preview = order(house, K.PREEMPT, runs, beneficiary=second)
+    assert isinstance(preview, Preview)
+    assert [hit.request for hit in preview.hits] == [runs]
+    assert preview.starts == 8
+    assert house.state(runs) is S.RUNNING
+    assert audit(house) == []
+    done = order(house, K.PREEMPT, runs, beneficiary=second, confirmed=True)
+    assert isinstance(done, Intervened)
+    assert house.state(runs) is S.PREEMPTING
+    (notice, _thread) = house.said("displaced")
+    args = notice.notice.args
+    assert (notice.notice.audience, notice.notice.target) == (Audience.PERSON, ADA.id)
+    assert args["target"]["request"] == runs  # type: ignore[index]
+    assert args["preemptor"]["request"] == second  # type: ignore[index]
+    assert args["rule"] == "Intervention"
+    assert args["target"]["path"][-1] == "team-nlp"  # type: ignore[index]
+    assert args["ran"] == 2 * START_DELAY
+    house.step(STOP_TIME)
+    assert house.state(second) is S.ADMITTED
+    assert house.state(runs) is S.WAITING
+    assert audit(house) == [(K.PREEMPT, InterventionState.DONE)]
+
+
+def test_who_is_stopped_for_nobody_waits_at_the_back_also_after_a_restart(house: House) -> None:
+    runs, first, second = two_in_line(house)
+    house.step(1.0)
+    order(house, K.PREEMPT, runs, confirmed=True)
+    house.restart()
+    house.step()
+    house.step(STOP_TIME)
+    house.step()
+    assert house.state(first) is S.ADMITTED
+    positions = [
+        house.desk.card(one).explanation.position  # type: ignore[union-attr]
+        for one in (second, runs)
+    ]
+    assert positions == [1, 2]
+
+
+def test_nobody_is_stopped_for_one_who_would_not_start(house: House) -> None:
+    runs, _, _ = two_in_line(house)
+    big = house.ask(nodes=8, preemptible=True)
+    house.step()
+    answer = order(house, K.PREEMPT, runs, beneficiary=big, confirmed=True)
+    assert isinstance(answer, Declined)
+    assert answer.code is DeclineCode.WOULD_NOT_START
+    assert house.state(runs) is S.RUNNING
+
+
+def test_an_order_that_comes_too_late_does_nothing_and_says_so(house: House) -> None:
+    runs = run(house)
+    wish = Wish(kind=K.PREEMPT, target=runs, reason="x")
+    house.desk.release(ADA.id, runs, key="r", confirmed=True)
+    house.desk.intervene(ANA.id, wish, key="k", confirmed=True)
+    house.step()
+    assert audit(house) == [(K.PREEMPT, InterventionState.FAILED)]
+    assert house.heard("intervention-failed") == [(Audience.PERSON, ANA.id)]
+    with house.store.read() as view:
+        assert view.interventions.count(*_everything()) == 0
+
+
+# -- nodes
+
+
+def node_of(house: House, request: str) -> str:
+    return house.desk.card(request).nodes[0][0]
+
+
+def test_a_drained_node_takes_nothing_new_and_lets_finish_what_runs(house: House) -> None:
+    runs = run(house, gpus=4)
+    node = node_of(house, runs)
+    asked = order(house, K.DRAIN, node)
+    assert isinstance(asked, Preview)
+    assert [hit.request for hit in asked.hits] == [runs]
+    order(house, K.DRAIN, node, move=False, end=End(after=HOUR))
+    house.step()
+    assert house.state(runs) is S.RUNNING
+    assert not next(
+        n for n in house.control.read(lambda e: e.nodes()) if n.name == node
+    ).schedulable
+    other = run(house, gpus=4)
+    assert node_of(house, other) != node
+    house.restart()
+    house.step()
+    third = run(house, gpus=4)
+    assert node_of(house, third) != node
+    house.step(HOUR)
+    house.step()
+    assert all(n.schedulable for n in house.control.read(lambda e: e.nodes()))
+
+
+def test_work_on_a_drained_node_moves_with_grace_and_keeps_its_place(house: House) -> None:
+    runs = run(house, gpus=8)
+    node = node_of(house, runs)
+    order(house, K.DRAIN, node, move=True)
+    assert house.state(runs) is S.EVICTING
+    house.step(STOP_TIME)
+    house.step()
+    assert house.state(runs) is S.ADMITTED
+    assert node_of(house, runs) != node
+    assert [item.notice.args["cause"] for item in house.said("requeued")] == ["drained"]
+    assert (Audience.PERSON, ADA.id) in house.heard("displaced")
+    order(house, K.UNDRAIN, node)
+    assert audit(house) == [
+        (K.DRAIN, InterventionState.ENDED),
+        (K.UNDRAIN, InterventionState.DONE),
+    ]
+
+
+def test_an_empty_node_is_drained_without_a_question(house: House) -> None:
+    assert isinstance(order(house, K.DRAIN, "H100-0008"), Intervened)
+
+
+# -- quota
+
+
+def test_lowered_quota_is_over_by_n_and_stops_nobody(house: House) -> None:
+    one, other = run(house), run(house)
+    preview = order(house, K.QUOTA, "nlp", gpus=8)
+    assert isinstance(preview, Preview)
+    assert (preview.before, preview.over, preview.hits) == (16, 8, ())
+    order(house, K.QUOTA, "nlp", gpus=8, end=End(after=HOUR), confirmed=True)
+    waits = house.ask()
+    house.step()
+    house.restart()
+    house.step()
+    assert {house.state(one), house.state(other)} == {S.RUNNING}
+    assert house.state(waits) is S.WAITING
+    (notice, *_) = house.said("intervention")
+    assert (notice.notice.args["over"], notice.notice.args["before"]) == (8, 16)
+    house.desk.release(ADA.id, one, key="r", confirmed=True)
+    house.step()
+    house.step(STOP_TIME)
+    house.step()
+    assert house.state(waits) is S.WAITING
+    house.step(HOUR)
+    house.step()
+    assert house.state(waits) is S.ADMITTED  # the policy's quota is back
+
+
+def test_raised_quota_shows_whom_it_would_stop_before_it_does(house: House) -> None:
+    lent = [run(house, person=BEN, nodes=4, preemptible=True) for _ in range(2)]
+    wants = house.ask(ADA, nodes=1)
+    house.step()
+    house.step(STOP_TIME)
+    assert house.state(wants) in {S.ADMITTED, S.WAITING}
+    more = [house.ask(ADA, gpus=8) for _ in range(2)]
+    house.step()
+    house.step(STOP_TIME)
+    house.step(START_DELAY)
+    preview = order(house, K.QUOTA, "nlp", gpus=32)
+    assert isinstance(preview, Preview)
+    assert {hit.request for hit in preview.hits} <= set(lent)
+    assert more
+
+
+def test_every_order_counts_as_a_manual_intervention_in_the_report(house: House) -> None:
+    order(house, K.PAUSE, "all")
+    order(house, K.RESUME, "all")
+    order(house, K.DRAIN, "h100-0001")
+    house.step(1.0)
+    report = house.desk.report()
+    assert report.interventions == 3  # type: ignore[union-attr]
+
+
+def _everything() -> tuple[dt.datetime, dt.datetime]:
+    return dt.datetime(2000, 1, 1, tzinfo=dt.UTC), dt.datetime(2100, 1, 1, tzinfo=dt.UTC)
