@@ -7,6 +7,7 @@ as `<!channel>` cannot reach Slack as a mention unless somebody builds `Markup` 
 from __future__ import annotations
 
 import datetime as dt
+import html
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -97,6 +98,11 @@ def mention_channel(channel: str) -> Markup:
 def is_user_id(text: str) -> bool:
     """Whether `text` has the form of a Slack user id."""
     return re.fullmatch(r"[UW][A-Z0-9]{2,20}", text) is not None
+
+
+def literal(text: Markup) -> str:
+    """What a reader sees of it, for places that know no markup: Slack's entities decoded."""
+    return html.unescape(text)
 
 
 def _whole_tokens(head: str) -> str:

@@ -4,10 +4,11 @@
 that one of them misses. Sentences are `Markup`: what people typed is escaped on its way in.
 """
 
+from bot.chat.words.chinese import Chinese
 from bot.chat.words.english import English
 from bot.chat.words.sentences import Words
 
-_LANGUAGES: dict[str, Words] = {"en": English()}
+_LANGUAGES: dict[str, Words] = {"en": English(), "zh": Chinese()}
 
 
 def words_for(locale: str | None) -> Words:

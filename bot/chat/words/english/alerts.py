@@ -34,6 +34,7 @@ _RULES: dict[PreemptionRule, str] = {
         "{winner} needs whole nodes, and there is other room for {losers}, which start again there "
         "at once"
     ),
+    PreemptionRule.INTERVENTION: "an admin stopped {losers} by hand",
 }
 
 _CAUSES: dict[str, str] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.chat.grammar import GrammarError
-from bot.chat.markup import Markup, join, plain, say
+from bot.chat.markup import Markup, join, literal, plain, say
 from bot.chat.words.english.mistakes import Mistakes
 from bot.chat.words.english.standing import Standing
 from bot.views import ClusterView, GangView, PoolView, Refused, TeamShare, Verb
@@ -169,8 +169,4 @@ class Forms(Standing, Mistakes):
 
 
 def _plain(sentence: Markup) -> str:
-    return plain(_unescape(sentence.replace("`", "")), 240)
-
-
-def _unescape(text: str) -> str:
-    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    return plain(literal(Markup(sentence.replace("`", ""))), 240)

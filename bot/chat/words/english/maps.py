@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from itertools import groupby
 
-from bot.chat.markup import Markup, date, join, plain, say
+from bot.chat.markup import Markup, date, join, literal, plain, say
 from bot.chat.words.english.units import Units
 from bot.views import ClusterView, Grouping, LevelView, MapView
 from scheduler.doubts import Doubt, NodeDoubt
@@ -33,7 +32,7 @@ class Maps(Units):
 
     def map_title(self, view: MapView) -> str:
         """Heads the picture."""
-        return _bare(
+        return literal(
             say(
                 "Cluster by {by}: {used:,} of {gpus} in use, {free:,} free",
                 by=view.by.value,
@@ -49,7 +48,7 @@ class Maps(Units):
 
     def map_domain(self, kind: str, path: Sequence[tuple[str, str]]) -> str:
         """`reserved-h100, block 1` above a block, `rack 3` above a rack."""
-        domain = _bare(self.domain(path))
+        domain = literal(self.domain(path))
         return ", ".join(part for part in (plain(kind, 40), domain) if part)
 
     def levels(self, cluster: ClusterView) -> Sequence[Markup]:
@@ -113,7 +112,7 @@ class Maps(Units):
             f"{view.used:,} of {self.gpus(view.gpus)} in use, {view.free:,} free",
             f"{self.count(view.whole, 'node')} wholly free",
             f"GPUs by {view.by.value}: {', '.join(owners)}" if owners else "",
-            _bare(self._trouble(view)).rstrip("."),
+            literal(self._trouble(view)).rstrip("."),
         ]
         return plain(". ".join(one for one in sentences if one) + ".", LONGEST_ALT)
 
@@ -125,8 +124,3 @@ class Maps(Units):
                 count = self.count(len(nodes), "node")
                 parts.append(say("{count} {word} ({named})", count=count, word=word, named=named))
         return say("{parts}.", parts=join("; ", parts)) if parts else Markup()
-
-
-def _bare(text: Markup) -> str:
-    """Without Slack's entities."""
-    return html.unescape(text)

@@ -8,7 +8,7 @@ from bot.asks import SHORTEST_LEASE
 from bot.chat.grammar import Expected, GrammarError, Mistake, spell
 from bot.chat.markup import Markup, escape, escape_line, join, say
 from bot.chat.words.english.turned_down import TurnedDown
-from bot.chat.words.english.units import Figures
+from bot.chat.words.figures import Figures
 from bot.views import RefusalCode, Refused
 from scheduler.model import LimitKind
 from storage.states import RequestState

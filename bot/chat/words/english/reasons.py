@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from bot.chat.markup import Markup, date, join, say
-from bot.chat.words.english.units import Figures, Units
+from bot.chat.words.english.units import Units
+from bot.chat.words.figures import Figures, asked_for, left_over
 from scheduler.model import GPU, Basis, Figure, Verdict, WaitReason
 
 _SHORT: dict[WaitReason, str] = {
@@ -94,7 +95,7 @@ class Reasons(Units):
     def next_step(self, verdict: Verdict) -> Markup:
         """The one thing to do, or to expect, about that reason."""
         figures = Figures(verdict.figures)
-        asked, free = _asked(figures), _free(figures)
+        asked, free = asked_for(figures), left_over(figures)
         if verdict.reason is WaitReason.QUOTA and asked and free is not None and asked > free:
             text = "It starts when {short:,} more come free there, or sooner if you ask for fewer."
             return say(text, short=int(asked - max(0, free)))
@@ -147,7 +148,7 @@ class Reasons(Units):
         )
 
     def _exceeds_limit(self, figures: Figures) -> Markup:
-        asked, most = _asked(figures), figures.number("most", "limit", "max")
+        asked, most = asked_for(figures), figures.number("most", "limit", "max")
         where = figures.text("where", "queue", "level") or "its queue"
         if asked is None or most is None:
             return say("It asks for more than {where} can ever give.", where=where)
@@ -165,7 +166,7 @@ class Reasons(Units):
         return say("No kind of capacity fits what it asks for.")
 
     def _quota(self, figures: Figures) -> Markup:
-        asked, free = _asked(figures), _free(figures)
+        asked, free = asked_for(figures), left_over(figures)
         where = figures.text("where", "level", "cohort", "queue") or "its queue"
         if asked is None or free is None:
             return say("The quota of {where} is in use.", where=where)
@@ -192,7 +193,7 @@ class Reasons(Units):
 
     def _topology(self, figures: Figures) -> Markup:
         pods, room = figures.number("pods"), figures.number("room", "fits")
-        free, nodes = _free(figures), figures.number("nodes")
+        free, nodes = left_over(figures), figures.number("nodes")
         largest, each = figures.number("largest"), figures.number("per_pod")
         level, in_domain = figures.text("level"), figures.number("in_domain")
         if level and in_domain is not None and pods is not None:
@@ -284,11 +285,3 @@ class Reasons(Units):
     def _not_evaluated(self, figures: Figures) -> Markup:
         del figures
         return say("It has just arrived and is looked at within seconds.")
-
-
-def _asked(figures: Figures) -> float | None:
-    return figures.number("asked", "needed", "need", "gpus")
-
-
-def _free(figures: Figures) -> float | None:
-    return figures.number("available", "free", "left")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from bot.chat.markup import Markup, date, say
-from bot.chat.words.english.units import Figures, Units
+from bot.chat.words.english.units import Units
+from bot.chat.words.figures import Figures
 from bot.views import RefusalCode, Refused
 from storage.states import RequestState
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from bot.chat.markup import Markup, escape, join, say
-from scheduler.model import Figure
 
 SHOWN_NODES = 4
 _NUMBERED = re.compile(r"(?:.*-)?([a-z]+)-0*(\d+)")
@@ -98,31 +97,3 @@ class Units:
         if len(items) < 2:
             return items[0] if items else Markup()
         return say("{most} or {last}", most=join(", ", items[:-1]), last=items[-1])
-
-
-class Figures:
-    """The numbers of a verdict or refusal, any of which may be missing."""
-
-    def __init__(self, figures: Mapping[str, Figure]) -> None:
-        self._figures = figures
-
-    def number(self, *names: str) -> float | None:
-        """The first of the named figures that is a number."""
-        for name in names:
-            value = self._figures.get(name)
-            if isinstance(value, int | float):
-                return value
-        return None
-
-    def path(self, name: str) -> tuple[str, ...]:
-        """The parts of a figure that is a path, as they are: not yet fit to be shown."""
-        value = self._figures.get(name)
-        return tuple(value.split("/")) if isinstance(value, str) and value else ()
-
-    def text(self, *names: str) -> Markup | None:
-        """The first of the named figures that is there, escaped."""
-        for name in names:
-            value = self._figures.get(name)
-            if value is not None and value != "":
-                return escape(f"{value:,}" if isinstance(value, int | float) else value)
-        return None

@@ -1,0 +1,226 @@
+"""Why a request waits, in Chinese, with figures, and the one next step.
+
+Any figure may be missing: a sentence then says less, never something wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from bot.chat.markup import Markup, date, join, say
+from bot.chat.words.chinese.units import Units
+from bot.chat.words.figures import Figures, asked_for, left_over
+from scheduler.model import GPU, Figure, Verdict, WaitReason
+
+_SHORT: dict[WaitReason, str] = {
+    WaitReason.PAUSED: "队列已暂停",
+    WaitReason.MISCONFIGURED: "队列配置有误",
+    WaitReason.EXCEEDS_LIMIT: "超过上限",
+    WaitReason.NO_FLAVOR: "没有匹配的 GPU",
+    WaitReason.QUOTA: "配额已用完",
+    WaitReason.TOPOLOGY: "放不下整组",
+    WaitReason.PROTECTED: "对方仍在最短运行时间内",
+    WaitReason.WAITING_FOR_TARGETS: "正在腾卡",
+    WaitReason.BEHIND: "前面还有人",
+    WaitReason.NOT_EVALUATED: "刚到",
+}
+
+_NEXT: dict[WaitReason, str] = {
+    WaitReason.PAUSED: "位置保留；需要管理员恢复队列。",
+    WaitReason.MISCONFIGURED: "位置保留；需要管理员修正策略。",
+    WaitReason.EXCEEDS_LIMIT: "请取消，改为申请更少的卡。",
+    WaitReason.NO_FLAVOR: "请取消，改为申请其他型号的 GPU。",
+    WaitReason.QUOTA: "该配额有卡空出后自动启动。",
+    WaitReason.TOPOLOGY: "有足够的空位后自动启动；减少节点数会更快。",
+    WaitReason.PROTECTED: "无需操作：到时自动启动，或有其他空位时提前启动。",
+    WaitReason.WAITING_FOR_TARGETS: "对方退出后立即启动。",
+    WaitReason.BEHIND: "轮到时自动启动，无需操作。",
+    WaitReason.NOT_EVALUATED: "无需操作。",
+}
+
+
+class Reasons(Units):
+    """One sentence a reason, one a next step."""
+
+    def short_reason(self, reason: WaitReason | str) -> Markup:
+        """A reason in a few words, for lists."""
+        return say(_SHORT[WaitReason(reason)])
+
+    def reason(self, verdict: Verdict) -> Markup:
+        """The dominant reason with its numbers, as one sentence."""
+        sentences: dict[WaitReason, Callable[[Figures], Markup]] = {
+            WaitReason.PAUSED: self._paused,
+            WaitReason.MISCONFIGURED: self._misconfigured,
+            WaitReason.EXCEEDS_LIMIT: self._exceeds_limit,
+            WaitReason.NO_FLAVOR: self._no_flavor,
+            WaitReason.QUOTA: self._quota,
+            WaitReason.TOPOLOGY: self._topology,
+            WaitReason.PROTECTED: self._protected,
+            WaitReason.WAITING_FOR_TARGETS: self._waiting_for_targets,
+            WaitReason.BEHIND: self._behind,
+            WaitReason.NOT_EVALUATED: self._not_evaluated,
+        }
+        figures = Figures(verdict.figures)
+        return join("", [sentences[verdict.reason](figures), self._lower_class(figures)])
+
+    def _lower_class(self, figures: Figures) -> Markup:
+        """That it has a lower priority than it asked for, and why."""
+        asked, has = figures.text("asked_class"), figures.text("class")
+        if not asked or not has:
+            return Markup()
+        return say(
+            "所在团队的{asked}预算已用完，因此以{has}排队。",
+            asked=self.priority(asked),
+            has=self.priority(has),
+        )
+
+    def reason_of(self, reason: str, figures: Mapping[str, Figure]) -> Markup:
+        """The sentence for a reason that comes as a code."""
+        return self.reason(Verdict(reason=WaitReason(reason), figures=figures))
+
+    def next_step(self, verdict: Verdict) -> Markup:
+        """The one thing to do, or to expect, about that reason."""
+        figures = Figures(verdict.figures)
+        asked, free = asked_for(figures), left_over(figures)
+        if verdict.reason is WaitReason.QUOTA and asked and free is not None and asked > free:
+            text = "那里再空出 {short:,} 卡后启动；少要一些会更快。"
+            return say(text, short=int(asked - max(0, free)))
+        return say(_NEXT[verdict.reason])
+
+    def _paused(self, figures: Figures) -> Markup:
+        by = figures.text("by", "author")
+        where = figures.text("queue", "where", "pool")
+        return say(
+            "{where}{by}暂停。",
+            where=say("{where} ", where=where) if where else "所在队列",
+            by=say("已被 {by} ", by=by) if by else "已",
+        )
+
+    def _misconfigured(self, figures: Figures) -> Markup:
+        where = figures.text("queue", "where")
+        what = figures.text("problem", "detail", "cause")
+        return say(
+            "{where}配置有误{what}。",
+            where=say("队列 {where} ", where=where) if where else "所在队列",
+            what=say("（{what}）", what=what) if what else "",
+        )
+
+    def _exceeds_limit(self, figures: Figures) -> Markup:
+        asked, most = asked_for(figures), figures.number("most", "limit", "max")
+        where = figures.text("where", "queue", "level") or "所在队列"
+        if asked is None or most is None:
+            return say("申请量超过 {where} 能给出的上限。", where=where)
+        return say(
+            "申请 {asked}；{where} 最多只能给 {most:,} 卡。",
+            asked=self.gpus(asked),
+            where=where,
+            most=int(most),
+        )
+
+    def _no_flavor(self, figures: Figures) -> Markup:
+        model = figures.text("model", "flavor")
+        if model:
+            return say("没有向它开放的 {model} 资源。", model=model)
+        return say("没有任何资源符合它的要求。")
+
+    def _quota(self, figures: Figures) -> Markup:
+        asked, free = asked_for(figures), left_over(figures)
+        where = figures.text("where", "level", "cohort", "queue") or "所在队列"
+        if asked is None or free is None:
+            return say("{where} 的配额已用完。", where=where)
+        total = figures.number("limit", "nominal", "quota", "total")
+        flavor, tried = figures.text("flavor"), figures.text("tried")
+        return say(
+            "需要 {asked}；{where} 的配额{flavor}还剩 {free:,}{of}。{tried}",
+            tried=say("已尝试：{tried}。", tried=tried) if tried else "",
+            asked=self._units(asked, figures),
+            where=where,
+            free=max(0, int(free)),
+            of=say("（共 {total:,}）", total=int(total)) if total else "",
+            flavor=say("（{flavor}）", flavor=flavor) if flavor else "",
+        )
+
+    def _units(self, amount: float, figures: Figures) -> Markup:
+        """An amount of the resource that is short: GPUs, unless the figures name another."""
+        resource = figures.text("resource")
+        if resource is None or str(resource) == str(GPU):
+            return self.gpus(amount)
+        return say("{amount:,} 份 {resource}", amount=int(amount), resource=resource)
+
+    def _topology(self, figures: Figures) -> Markup:
+        pods, room = figures.number("pods"), figures.number("room", "fits")
+        free, nodes = left_over(figures), figures.number("nodes")
+        largest, each = figures.number("largest"), figures.number("per_pod")
+        level, in_domain = figures.text("level"), figures.number("in_domain")
+        if level and in_domain is not None and pods is not None:
+            return self._no_domain(figures, int(in_domain), int(pods))
+        parts = [say("配额够，但放不下整组")]
+        if room is not None and pods is not None:
+            text = "：{pods} 只能放下 {room:,} 个"
+            parts.append(say(text, room=int(room), pods=self.count(pods, "个 pod")))
+        if free is not None:
+            on = say("，分布在 {nodes}上", nodes=self.count(nodes, "个节点")) if nodes else ""
+            parts.append(say("。现在空闲 {free}{on}", free=self.gpus(free), on=on))
+        if largest is not None and each is not None:
+            text = "，单节点最多 {largest:,} 卡，而每个 pod 需要 {each:,} 卡"
+            parts.append(say(text, largest=int(largest), each=int(each)))
+        return join("", [*parts, say("。")])
+
+    def _no_domain(self, figures: Figures, in_domain: int, pods: int) -> Markup:
+        """A required level: the domain that comes closest, and what it lacks."""
+        label = (figures.path("level") or ("level",))[-1]
+        values, each = figures.path("domain"), figures.number("per_pod")
+        best = say("目前没有一个能放下它的任何 pod。")
+        if values and in_domain > 0:
+            level = "node" if label == "hostname" else label
+            path = [*(("", value) for value in values[:-1]), (level, values[-1])]
+            short = pods - in_domain
+            gpus = say("（{gpus}）", gpus=self.gpus(short * each)) if each else Markup()
+            best = say(
+                "最接近的是 {domain}：{pods} 能放下 {room:,} 个，还差 {short:,} 个{gpus}。",
+                domain=self.domain(path),
+                room=in_domain,
+                pods=self.count(pods, "个 pod"),
+                short=short,
+                gpus=gpus,
+            )
+        return say(
+            "配额够，但没有一个{level}放得下全部。{best}", level=self.level(label), best=best
+        )
+
+    def _protected(self, figures: Figures) -> Markup:
+        at, truce = figures.number("recall_at"), figures.text("truce")
+        if truce:
+            return say("它与 {truce} 互相抢占的次数过多：双方都不再抢占对方。", truce=truce)
+        count, gpus = figures.number("targets", "count"), figures.number("gpus")
+        who = self.count(count, "个请求") if count is not None else "其他请求"
+        return say(
+            "等 {who}{what}跑满最短运行时间后，就可以使用它们的位置{when}。",
+            who=who,
+            what=say("（{gpus}）", gpus=self.gpus(gpus)) if gpus is not None else "",
+            when=say("（ {at} ）", at=date(at)) if at is not None else "",
+        )
+
+    def _waiting_for_targets(self, figures: Figures) -> Markup:
+        count, gpus = figures.number("targets", "count"), figures.number("gpus", "freed", "leaving")
+        who = self.count(count, "个请求") if count is not None else "其他请求"
+        what = say("（{gpus}）", gpus=self.gpus(gpus)) if gpus is not None else ""
+        return say("正在腾卡：{who}{what}还在退出。", who=who, what=what)
+
+    def _behind(self, figures: Figures) -> Markup:
+        ahead = figures.number("ahead", "count")
+        where = figures.text("queue", "where")
+        in_queue = say("在 {where} 中，", where=where) if where else ""
+        if ahead is None:
+            first = figures.text("first", "behind")
+            return say(
+                "现在放得下，但{in_queue}{first} 排在它前面。",
+                first=say(" {first}", first=first) if first else "另一个请求",
+                in_queue=in_queue,
+            )
+        who = self.count(ahead, "个请求")
+        return say("{in_queue}前面还有 {who}。", who=who, in_queue=in_queue)
+
+    def _not_evaluated(self, figures: Figures) -> Markup:
+        del figures
+        return say("刚刚提交，几秒内就会处理。")

@@ -1,0 +1,151 @@
+"""Where a request stands, in Chinese: the lines of its card."""
+
+from __future__ import annotations
+
+from bot.chat.markup import Markup, date, join, say
+from bot.chat.words.chinese.reasons import Reasons
+from bot.views import CardView
+from scheduler.model import Spend
+from storage.states import RequestState
+
+_STATES: dict[RequestState, str] = {
+    RequestState.WAITING: "排队中",
+    RequestState.ADMITTED: "启动中",
+    RequestState.RUNNING: "运行中",
+    RequestState.PREEMPTING: "被抢占",
+    RequestState.EVICTING: "驱逐中",
+    RequestState.STOPPING: "停止中",
+    RequestState.FINISHED: "已完成",
+    RequestState.FAILED: "失败",
+    RequestState.CANCELLED: "已取消",
+    RequestState.RELEASED: "已释放",
+    RequestState.EXPIRED: "租期已到",
+}
+
+
+class Standing(Reasons):
+    """State words and card lines."""
+
+    def state(self, state: RequestState) -> Markup:
+        """The word that leads every card and row."""
+        return say(_STATES[state])
+
+    def amount(self, card: CardView) -> Markup:
+        """`16 × H100 (2×8)`, or `16 卡` where the model is open."""
+        shape = f" ({card.whole})" if card.pods > 1 else ""
+        if not card.model:
+            return say("{gpus}{shape}", gpus=self.gpus(card.gpus), shape=shape)
+        template = "{gpus:,} × {model}{shape}"
+        return say(template, gpus=card.gpus, model=card.model.upper(), shape=shape)
+
+    def headline(self, card: CardView) -> Markup:
+        """State word, id, amount, name."""
+        lead = say("*{state}*", state=self.state(card.state))
+        rest = [say("{id}", id=card.request), self.amount(card), say("{name}", name=card.name)]
+        return join(" · ", [lead, *rest])
+
+    def who(self, card: CardView, owner: Markup) -> Markup:
+        """Owner, team, pool and the terms of the request."""
+        terms = [
+            owner,
+            say("团队 {team}", team=card.team),
+            self._pool(card),
+            say(self.priority(card.priority)),
+            say("可抢占") if card.preemptible else say("不可抢占"),
+        ]
+        if card.topology:
+            terms.append(say("{topology}", topology=self.topology(card.topology)))
+        if card.lease is not None:
+            terms.append(say("租期 {span}", span=self.span(card.lease)))
+        return join(" · ", terms)
+
+    def _pool(self, card: CardView) -> Markup:
+        """Its pool; or that it is bought by the hour, and how, which nobody need have said."""
+        if card.spend == Spend.HIGH:
+            return say("按需（{queue}）", queue=card.queue)
+        return say("资源池 {pool}", pool=card.pool)
+
+    def stand(self, card: CardView, ended_by: Markup | None = None) -> Markup:
+        """One or two sentences: what is true of it now, and what comes next."""
+        if card.state is RequestState.WAITING:
+            return self._stand_waiting(card)
+        if card.state.final:
+            return self._stand_ended(card, ended_by)
+        return self._stand_holding(card)
+
+    def place(self, card: CardView) -> Markup:
+        """Its place in line, in a sentence; empty while nothing is known."""
+        why = card.explanation
+        if why is None:
+            return Markup()
+        return say(
+            "在 {queue} 中排 {place}，自 {since} 起。",
+            place=self.place_in_line(why.position),
+            queue=why.queue,
+            since=date(card.created),
+        )
+
+    def _stand_waiting(self, card: CardView) -> Markup:
+        why = card.explanation
+        if why is None:
+            return say("已保存，几秒内会有第一次调度结果。")
+        verdict = why.verdict
+        reason = join("", [self.reason(verdict), self.next_step(verdict)])
+        return join("\n", [self.place(card), reason])
+
+    def _stand_holding(self, card: CardView) -> Markup:
+        domain = self.domain(card.domain)
+        place = self.nodes(card.nodes, domain) if card.nodes else self.gpus(card.gpus)
+        if card.state is RequestState.ADMITTED:
+            first = say("Pod 正在启动，位于 {place}。", place=place)
+        elif card.state is RequestState.RUNNING:
+            since = card.started if card.started is not None else card.created
+            first = say("自 {since} 起运行在 {place}。", since=date(since), place=place)
+        elif card.state is RequestState.PREEMPTING:
+            return say("正在为另一个请求让出资源，排队位置保留。")
+        elif card.state is RequestState.EVICTING:
+            return say(
+                "它失去了一个节点，目前没有可替换的节点。剩余的 pod 正在停止，"
+                "之后回到原来的排队位置。"
+            )
+        else:
+            return say("Pod 退出后，卡立即空出。")
+        return join("", [first, self._lease(card)])
+
+    def _lease(self, card: CardView) -> Markup:
+        if card.lease_ends is None:
+            return Markup()
+        return say("租期到 {ends} 为止。", ends=date(card.lease_ends))
+
+    def _stand_ended(self, card: CardView, ended_by: Markup | None) -> Markup:
+        when = date(card.ended) if card.ended is not None else date(card.at)
+        ran = Markup()
+        if card.started is not None and card.ended is not None:
+            ran = say("，共运行 {span}", span=self.span(card.ended - card.started))
+        by = say("（由 {who} 操作）", who=ended_by) if ended_by else Markup()
+        state = self.state(card.state)
+        return say("{state}{by}， {when} {ran}。", state=state, by=by, when=when, ran=ran)
+
+    def row(self, card: CardView, owner: Markup | None = None) -> Markup:
+        """A card in one line, for lists; `owner` where it is not the reader."""
+        parts = [self.headline(card), owner or Markup()]
+        if card.state is RequestState.WAITING and card.explanation is not None:
+            why = card.explanation
+            place = say("排 {place}", place=self.place_in_line(why.position))
+            parts += [place, self.short_reason(why.verdict.reason)]
+        elif card.state.final and card.ended is not None:
+            parts.append(date(card.ended))
+        elif card.lease_ends is not None:
+            parts.append(say("到 {ends}", ends=date(card.lease_ends)))
+        return join(" · ", parts)
+
+    def holder(self, *, request: str, team: str, gpus: int, ends: float | None) -> Markup:
+        """Who holds what until when, as one item of a list."""
+        until = say("到 {ends}", ends=date(ends)) if ends is not None else say("结束时间未知")
+        return say(
+            "{request}（团队 {team}）占用 {gpus}，{until}",
+            request=request,
+            team=team,
+            gpus=self.gpus(gpus),
+            until=until,
+        )
