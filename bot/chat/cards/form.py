@@ -30,12 +30,13 @@ def form(voice: Voice, choices: Choices, place: FormPlace, prefill: Ask | None =
     lease = spell_lease(ask.duration or choices.default_lease)
     preemptible = {_NO: words.form_preemptible_no, _YES: words.form_preemptible_yes}
     spends = {Spend.LOW.value: words.form_spend_low, Spend.HIGH.value: words.form_spend_high}
+    levels = {each: words.priority_word(each) for each in choices.priorities}
     fields = [
         _typed(Input.SIZE, words.form_size, words.form_size_hint, size),
         _chosen(Input.MODEL, words.form_model, _same(choices.models), ask.model),
         _typed(Input.LEASE, words.form_lease, words.form_lease_hint, lease),
         _chosen(Input.TEAM, words.form_team, _same(choices.teams), ask.team),
-        _chosen(Input.PRIORITY, words.form_priority, _same(choices.priorities), _priority(ask)),
+        _chosen(Input.PRIORITY, words.form_priority, levels, _priority(ask)),
         _chosen(
             Input.PREEMPTIBLE, words.form_preemptible, preemptible, _YES if ask.preemptible else _NO
         ),

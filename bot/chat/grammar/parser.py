@@ -23,6 +23,8 @@ from bot.chat.grammar.tokens import LONGEST_LINE, Line, Token, is_han, tokenize
 
 LIKELY = 72.0
 """From this similarity (0 to 100) on, an unknown word is taken for a misspelt one."""
+LIKELY_HAN = 50.0
+"""Chinese words are two or three characters long: one of two is much."""
 
 
 def parse(
@@ -144,7 +146,8 @@ def _near(word: str, known: tuple[str, ...]) -> tuple[str, ...]:
     """The known word that the written one may have been meant for, if any."""
     if not known or len(word) > 40:
         return ()
-    found = process.extract(word, sorted(known), scorer=fuzz.ratio, score_cutoff=LIKELY, limit=1)
+    least = LIKELY_HAN if is_han(word[:1]) else LIKELY
+    found = process.extract(word, sorted(known), scorer=fuzz.ratio, score_cutoff=least, limit=1)
     return tuple(match for match, _score, _index in found)
 
 

@@ -174,12 +174,17 @@ class _Reader(Sizes):
     def _known(self) -> tuple[str, ...]:
         lex = self.lexicon
         tables = (lex.options, lex.flags, lex.nearness, lex.provisions, lex.times, lex.units())
-        return tuple(word for table in tables for word in sorted(table) if len(word) > 3)
+        words = (word for table in tables for word in sorted(table))
+        return tuple(word for word in words if len(word) > (1 if is_han(word[:1]) else 3))
 
     def _refuse_bare_level(self, token: Token) -> None:
         value = self.lexicon.priorities[token.word].value
         options = ("priority", "spend") if token.word in self.lexicon.spends else ("priority",)
         near = tuple(f"{option} {value}" for option in options)
+        if is_han(token.word[:1]):
+            meant = {(Option(option), value) for option in options}
+            pairs = self.lexicon.shorthands.items()
+            near = tuple(word for word, pair in pairs if pair in meant and is_han(word[:1]))
         raise Wrong(Mistake.AMBIGUOUS, Expected.OPTION, token, near=near)
 
     def _read_negation(self, token: Token) -> None:

@@ -13,7 +13,7 @@ _LANGUAGES: dict[str, Words] = {"en": English(), "zh": Chinese()}
 
 def words_for(locale: str | None) -> Words:
     """The words for a Slack locale such as `en-US`; English where there is nothing nearer."""
-    language = (locale or "en").split("-")[0].lower()
+    language = (locale or "en").replace("_", "-").split("-")[0].lower()
     return _LANGUAGES.get(language, _LANGUAGES["en"])
 
 

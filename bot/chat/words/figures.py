@@ -44,3 +44,9 @@ def asked_for(figures: Figures) -> float | None:
 def left_over(figures: Figures) -> float | None:
     """How much is left, by whichever name it goes."""
     return figures.number("available", "free", "left")
+
+
+def shared_level(figures: Figures) -> str:
+    """The level of which it has to have one domain, in the word that people type; or none."""
+    label = (figures.path("level") or ("",))[-1]
+    return "" if label == "hostname" or figures.number("in_domain") is None else label

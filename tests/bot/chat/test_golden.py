@@ -22,13 +22,14 @@ from bot.chat.cards import alerts, lists, reports, requests
 from bot.chat.cards.form import form
 from bot.chat.cards.home import home
 from bot.chat.message import Lines, Message, build
+from bot.chat.voice import Voice
 from scheduler.model import Basis, LimitKind, PreemptionRule, Verdict, WaitReason
 from storage.records import Audience
 from tests.bot.chat import saying
 from tests.bot.chat.accounting import FAIR, REPORT
-from tests.bot.chat.saying import VOICE
 
-FOLDER = Path(__file__).parents[2] / "golden" / "en"
+FOLDER = Path(__file__).parents[2] / "golden"
+LANGUAGES = ("en", "zh")
 
 _FIGURES: dict[WaitReason, dict[str, int | float | str]] = {
     WaitReason.PAUSED: {"queue": "shared-multi", "by": "Cat"},
@@ -161,107 +162,130 @@ _REFUSALS = {
     code: views.Refused(code=code, args=args, near=near, limit=limit, instead=_INSTEAD.get(code))
     for code, args, near, limit in _REFUSED
 }
-_MISTAKES = (
-    "16 h100 8",
-    "0 h100",
-    "-4 h100",
-    "1.5 h100",
-    "16 h100 -3h",
-    "4 h100 0.0001h",
-    "999999999 h100",
-    "16 h100 2 nodes",
-    "16 h100 8h 4h",
-    "16 h100 8h preemtible",
-    "16 h100 8h high",
-    "16 h100 prio hgh",
-    "16 h100 same",
-    "16 h100 same rack prefer block",
-    "stauts",
-    "why",
-    "mine too",
-    "<!channel>",
-    '4 h100 name "x',
-    "4 h100 name " + "y" * 61,
-)
+_MISTAKES = {
+    "en": (
+        "16 h100 8",
+        "0 h100",
+        "-4 h100",
+        "1.5 h100",
+        "16 h100 -3h",
+        "4 h100 0.0001h",
+        "999999999 h100",
+        "16 h100 2 nodes",
+        "16 h100 8h 4h",
+        "16 h100 8h preemtible",
+        "16 h100 8h high",
+        "16 h100 prio hgh",
+        "16 h100 same",
+        "16 h100 same rack prefer block",
+        "stauts",
+        "why",
+        "mine too",
+        "<!channel>",
+        '4 h100 name "x',
+        "4 h100 name " + "y" * 61,
+    ),
+    "zh": (
+        "16 h100 8",
+        "0 卡 h100",
+        "16卡 h100 -3小时",
+        "16卡 h100 2节点",
+        "16卡 h100 8小时 4小时",
+        "16卡h100 8小时 可枪占",
+        "16卡 h100 高",
+        "16卡 h100 同一",
+        "状泰",
+        "为什么",
+        "我的 一切",
+        "２节点 Ｈ１００ 8小时 优先级 特高",
+        "队列 第0页",
+        "4卡 h100 名称 “长跑",
+    ),
+}
 
 
-def _messages() -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
-    yield from ((f"card-{name}", _one(requests.card, card)) for name, card in saying.CARDS.items())
+def _messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
+    yield from (
+        (f"card-{name}", _one(voice, requests.card, card)) for name, card in saying.CARDS.items()
+    )
     waiting = views.Submitted(card=saying.WAITING, decided=True)
     admitted = views.Submitted(card=saying.CARDS["starting"], decided=True)
     stored = views.Submitted(
         card=dataclasses.replace(saying.WAITING, explanation=None), decided=False
     )
-    yield "submitted", lambda: [requests.submitted(VOICE, s) for s in (waiting, admitted, stored)]
+    yield "submitted", lambda: [requests.submitted(voice, s) for s in (waiting, admitted, stored)]
     done = [
         views.Done(verb=views.Verb.CANCELLED, card=saying.CARDS["cancelled"]),
         views.Done(verb=views.Verb.CANCELLED, card=saying.CARDS["stopping"]),
         views.Done(verb=views.Verb.RELEASING, card=saying.CARDS["stopping"]),
     ]
-    yield "done", lambda: [requests.done(VOICE, each) for each in done]
+    yield "done", lambda: [requests.done(voice, each) for each in done]
     asked = [views.Unconfirmed(verb=verb, card=saying.RUNNING) for verb in views.Verb]
-    yield "unconfirmed", lambda: [requests.unconfirmed(VOICE, each) for each in asked]
-    yield "already-ended", lambda: [requests.refused(VOICE, each) for each in _ended()]
+    yield "unconfirmed", lambda: [requests.unconfirmed(voice, each) for each in asked]
+    yield "already-ended", lambda: [requests.refused(voice, each) for each in _ended()]
     on_demand = dataclasses.replace(
         saying.WAITING, spend="high", pool="on-demand", queue="flex-start", explanation=None
     )
-    yield "card-on-demand", _one(requests.card, on_demand)
-    yield "refused", lambda: [requests.refused(VOICE, _REFUSALS[c]) for c in views.RefusalCode]
-    yield "mistakes", lambda: [lists.mistake(VOICE, _wrong(text)) for text in _MISTAKES]
-    yield "fair", lambda: [reports.fair(VOICE, FAIR)]
+    yield "card-on-demand", _one(voice, requests.card, on_demand)
+    yield "refused", lambda: [requests.refused(voice, _REFUSALS[c]) for c in views.RefusalCode]
+    yield (
+        "mistakes",
+        lambda: [lists.mistake(voice, _wrong(text)) for text in _MISTAKES[voice.words.language]],
+    )
+    yield "fair", lambda: [reports.fair(voice, FAIR)]
     yield (
         "report",
         lambda: [
-            reports.report(VOICE, REPORT),
-            reports.report(VOICE, dataclasses.replace(REPORT, team="nlp", teams=REPORT.teams[:1])),
-            reports.report(VOICE, REPORT, digest=True),
-            reports.report(VOICE, dataclasses.replace(REPORT, gpu_hours=0.0, points=())),
+            reports.report(voice, REPORT),
+            reports.report(voice, dataclasses.replace(REPORT, team="nlp", teams=REPORT.teams[:1])),
+            reports.report(voice, REPORT, digest=True),
+            reports.report(voice, dataclasses.replace(REPORT, gpu_hours=0.0, points=())),
         ],
     )
-    yield "status", lambda: [lists.status(VOICE, each) for each in _statuses()]
-    yield "queue", lambda: [lists.queue(VOICE, each) for each in _queues()]
-    yield "why", lambda: [requests.why(VOICE, each) for each in _whys()]
+    yield "status", lambda: [lists.status(voice, each) for each in _statuses()]
+    yield "queue", lambda: [lists.queue(voice, each) for each in _queues()]
+    yield "why", lambda: [requests.why(voice, each) for each in _whys()]
     teamless = views.MineView(person=saying.ANN, open=(), ended=(), at=saying.NOW, may_ask=False)
-    yield "mine", lambda: [lists.mine(VOICE, saying.HOME.mine), lists.mine(VOICE, teamless)]
+    yield "mine", lambda: [lists.mine(voice, saying.HOME.mine), lists.mine(voice, teamless)]
     yield (
         "map",
         lambda: [
-            build([Lines(VOICE.words.map_text(view))])
+            build([Lines(voice.words.map_text(view))])
             for view in (saying.MAP, dataclasses.replace(saying.MAP, by=views.Grouping.TEAM))
         ],
     )
-    yield "help", lambda: [lists.general_help(VOICE, admin=admin) for admin in (False, True)]
-    yield "help-verbs", lambda: [lists.verb_help(VOICE, verb) for verb in grammar.Verb]
-    yield "reasons", lambda: [requests.card(VOICE, _because(reason)) for reason in WaitReason]
+    yield "help", lambda: [lists.general_help(voice, admin=admin) for admin in (False, True)]
+    yield "help-verbs", lambda: [lists.verb_help(voice, verb) for verb in grammar.Verb]
+    yield "reasons", lambda: [requests.card(voice, _because(reason)) for reason in WaitReason]
     yield (
         "reasons-domain",
-        lambda: [requests.card(VOICE, _because(WaitReason.TOPOLOGY, more)) for more in _DOMAINS],
+        lambda: [requests.card(voice, _because(WaitReason.TOPOLOGY, more)) for more in _DOMAINS],
     )
-    yield from _alerts()
+    yield from _alerts(voice)
 
 
-def _alerts() -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
-    yield "admitted-channel", _notice(saying.ADMITTED, Audience.CHANNEL)
-    yield "admitted-thread", _notice(saying.ADMITTED, Audience.THREAD)
-    yield "admitted-group", lambda: [alerts.admitted_group(VOICE, [saying.ADMITTED] * 3)]
+def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
+    yield "admitted-channel", _notice(voice, saying.ADMITTED, Audience.CHANNEL)
+    yield "admitted-thread", _notice(voice, saying.ADMITTED, Audience.THREAD)
+    yield "admitted-group", lambda: [alerts.admitted_group(voice, [saying.ADMITTED] * 3)]
     yield (
         "preempted-owner",
         lambda: [
             alerts.notice(
-                VOICE, saying.preempted("R-1001", saying.BOB, "vision", r), Audience.PERSON
+                voice, saying.preempted("R-1001", saying.BOB, "vision", r), Audience.PERSON
             )
             for r in PreemptionRule
         ],
     )
-    yield "preempted-channel", _notice(saying.GROUP, Audience.CHANNEL)
-    yield "preempted-oncall", _notice(saying.GROUP, Audience.ONCALL)
-    yield "starving-channel", _notice(saying.STARVING, Audience.CHANNEL)
-    yield "starving-oncall", _notice(saying.STARVING, Audience.ONCALL)
+    yield "preempted-channel", _notice(voice, saying.GROUP, Audience.CHANNEL)
+    yield "preempted-oncall", _notice(voice, saying.GROUP, Audience.ONCALL)
+    yield "starving-channel", _notice(voice, saying.STARVING, Audience.CHANNEL)
+    yield "starving-oncall", _notice(voice, saying.STARVING, Audience.ONCALL)
     yield (
         "starving-plan",
         lambda: [
             alerts.notice(
-                VOICE,
+                voice,
                 saying.STARVING.model_copy(
                     update={"plan": saying.PLAN.model_copy(update={"basis": basis})}
                 ),
@@ -270,27 +294,27 @@ def _alerts() -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
             for basis in Basis
         ],
     )
-    yield "ended", _notice(saying.ENDED, Audience.THREAD)
-    yield "ended-owner", _notice(saying.ENDED, Audience.PERSON)
-    yield "requeued", _notice(saying.REQUEUED, Audience.THREAD)
-    yield "flipped", _notice(saying.FLIPPED, Audience.ONCALL)
-    yield "repaired", _notice(saying.REPAIRED, Audience.THREAD)
-    yield "node-failed", _notice(saying.NODE_FAILED, Audience.ONCALL)
-    yield "monthly", _notice(saying.MONTHLY, Audience.CHANNEL)
-    yield "overfull", _notice(saying.OVERFULL, Audience.ONCALL)
+    yield "ended", _notice(voice, saying.ENDED, Audience.THREAD)
+    yield "ended-owner", _notice(voice, saying.ENDED, Audience.PERSON)
+    yield "requeued", _notice(voice, saying.REQUEUED, Audience.THREAD)
+    yield "flipped", _notice(voice, saying.FLIPPED, Audience.ONCALL)
+    yield "repaired", _notice(voice, saying.REPAIRED, Audience.THREAD)
+    yield "node-failed", _notice(voice, saying.NODE_FAILED, Audience.ONCALL)
+    yield "monthly", _notice(voice, saying.MONTHLY, Audience.CHANNEL)
+    yield "overfull", _notice(voice, saying.OVERFULL, Audience.ONCALL)
     yield (
         "lease-ending",
-        lambda: [alerts.notice(VOICE, each, Audience.PERSON) for each in saying.LEASES_ENDING],
+        lambda: [alerts.notice(voice, each, Audience.PERSON) for each in saying.LEASES_ENDING],
     )
-    yield "lease-over", _notice(saying.UNPROTECTED, Audience.PERSON)
-    yield "changed-thread", _notice(saying.CHANGED, Audience.THREAD)
+    yield "lease-over", _notice(voice, saying.UNPROTECTED, Audience.PERSON)
+    yield "changed-thread", _notice(voice, saying.CHANGED, Audience.THREAD)
     yield (
         "undeliverable",
-        lambda: [alerts.undeliverable(VOICE, where="C0GONE", error="is_archived")],
+        lambda: [alerts.undeliverable(voice, where="C0GONE", error="is_archived")],
     )
     yield (
         "redirected",
-        lambda: [alerts.redirected(VOICE, requests.card(VOICE, saying.WAITING), "C0GONE")],
+        lambda: [alerts.redirected(voice, requests.card(voice, saying.WAITING), "C0GONE")],
     )
 
 
@@ -298,12 +322,14 @@ def _preemptions() -> list[notices.PreemptedArgs]:
     return [saying.preempted("R-1001", saying.BOB, "vision", rule) for rule in PreemptionRule]
 
 
-def _one(draw: Callable[[Any, Any], Message], value: object) -> Callable[[], list[Message]]:
-    return lambda: [draw(VOICE, value)]
+def _one(
+    voice: Voice, draw: Callable[[Any, Any], Message], value: object
+) -> Callable[[], list[Message]]:
+    return lambda: [draw(voice, value)]
 
 
-def _notice(args: Any, audience: Audience) -> Callable[[], list[Message]]:
-    return lambda: [alerts.notice(VOICE, args, audience)]
+def _notice(voice: Voice, args: Any, audience: Audience) -> Callable[[], list[Message]]:
+    return lambda: [alerts.notice(voice, args, audience)]
 
 
 def _ended() -> list[views.Refused]:
@@ -371,36 +397,42 @@ def _whys() -> list[views.WhyView]:
     ]
 
 
-MESSAGES = dict(_messages())
+VOICES = {language: saying.VOICE.within(language) for language in LANGUAGES}
+MESSAGES = {language: dict(_messages(voice)) for language, voice in VOICES.items()}
 
 
-@pytest.mark.parametrize("name", MESSAGES)
-def test_message_reads_as_written_down(name: str) -> None:
-    shown = "\n".join(readable(message) for message in MESSAGES[name]())
-    compare(name, shown)
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", MESSAGES["en"])
+def test_message_reads_as_written_down(language: str, name: str) -> None:
+    shown = "\n".join(readable(message) for message in MESSAGES[language][name]())
+    compare(language, name, shown)
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", ["form", "form-prefilled", "home"])
-def test_surface_reads_as_written_down(name: str) -> None:
+def test_surface_reads_as_written_down(language: str, name: str) -> None:
+    voice = VOICES[language]
     ask = grammar.parse("2 nodes a100 12h preemptible priority low team vision prefer rack name x")
     assert isinstance(ask, grammar.Request)
     place = FormPlace(channel="C0GPU")
     views_by_name = {
-        "form": lambda: form(VOICE, saying.CHOICES, place),
-        "form-prefilled": lambda: form(VOICE, saying.CHOICES, place, ask.ask),
-        "home": lambda: home(VOICE, saying.HOME),
+        "form": lambda: form(voice, saying.CHOICES, place),
+        "form-prefilled": lambda: form(voice, saying.CHOICES, place, ask.ask),
+        "home": lambda: home(voice, saying.HOME),
     }
     view = views_by_name[name]()
     head = [f"{key}: {_plain(view[key])}" for key in ("title", "submit", "close") if key in view]
     blocks = view["blocks"]
     assert isinstance(blocks, list)
     compare(
-        name, "\n".join([*head, *(line for block in blocks for line in lines_of(block))]) + "\n"
+        language,
+        name,
+        "\n".join([*head, *(line for block in blocks for line in lines_of(block))]) + "\n",
     )
 
 
-def compare(name: str, shown: str) -> None:
-    path = FOLDER / f"{name}.txt"
+def compare(language: str, name: str, shown: str) -> None:
+    path = FOLDER / language / f"{name}.txt"
     if os.environ.get("GPUBOT_GOLDEN") == "write":
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(shown, encoding="utf-8")
@@ -459,3 +491,9 @@ def _field(block: Mapping[str, Any]) -> list[str]:
 
 def _plain(value: Any) -> str:
     return str(value["text"])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_file_is_left_of_a_message_that_is_gone(language: str) -> None:
+    written = {path.stem for path in (FOLDER / language).glob("*.txt")}
+    assert written == {*MESSAGES[language], "form", "form-prefilled", "home"}

@@ -52,9 +52,12 @@ def poisoned(value: Any, poison: str) -> Any:
     return value
 
 
-def hostile_voice(poison: str) -> Voice:
+LANGUAGES = ("en", "zh")
+
+
+def hostile_voice(poison: str, language: str = "en") -> Voice:
     people = People(lambda person_id: Person(id=person_id, name=poison))
-    return Voice(words=words_for(None), people=people, oncall_group="S0ONCALL")
+    return Voice(words=words_for(language), people=people, oncall_group="S0ONCALL")
 
 
 def _views() -> dict[str, Callable[[Voice, str], Message]]:
@@ -99,8 +102,9 @@ def _views() -> dict[str, Callable[[Voice, str], Message]]:
 
 @pytest.mark.parametrize("poison", saying.HOSTILE, ids=range(len(saying.HOSTILE)))
 @pytest.mark.parametrize("name", _views())
-def test_hostile_names_are_shown_literally(name: str, poison: str) -> None:
-    message = _views()[name](hostile_voice(poison), poison)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_hostile_names_are_shown_literally(name: str, poison: str, language: str) -> None:
+    message = _views()[name](hostile_voice(poison, language), poison)
     check_text(message.text)
     check_blocks(message.blocks)
     assert len(message.text) < 12_100
@@ -180,16 +184,19 @@ def _said(block: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("reason", WaitReason)
-def test_a_reason_without_figures_is_still_a_sentence(reason: WaitReason) -> None:
-    words = words_for("en")
-    sentence = words.reason(Verdict(reason=reason))
-    assert sentence.endswith(".")
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_reason_without_figures_is_still_a_sentence(reason: WaitReason, language: str) -> None:
+    sentence = words_for(language).reason(Verdict(reason=reason))
+    assert sentence.endswith((".", "。"))
     assert "None" not in sentence
 
 
 @pytest.mark.parametrize("code", views.RefusalCode)
-def test_a_refusal_without_figures_is_still_a_sentence(code: views.RefusalCode) -> None:
-    sentence = words_for("en").refused(views.Refused(code=code))
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_refusal_without_figures_is_still_a_sentence(
+    code: views.RefusalCode, language: str
+) -> None:
+    sentence = words_for(language).refused(views.Refused(code=code))
     assert "None" not in sentence
     assert "{" not in sentence
 
@@ -209,6 +216,11 @@ def test_shortening_never_breaks_a_token(text: str, limit: int) -> None:
 def test_an_unknown_language_speaks_english() -> None:
     assert words_for("xx-YY").language == "en"
     assert VOICE.within(None).words.language == "en"
+
+
+@pytest.mark.parametrize("locale", ["zh", "zh-CN", "zh_TW", "ZH-hans"])
+def test_a_chinese_locale_speaks_chinese(locale: str) -> None:
+    assert words_for(locale).language == "zh"
 
 
 def test_ten_thousand_rows_are_cut_with_a_count() -> None:

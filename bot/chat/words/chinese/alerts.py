@@ -17,7 +17,7 @@ from storage.states import RequestState
 _RULES: dict[PreemptionRule, str] = {
     PreemptionRule.IN_QUEUE: "在队列 {loser_queue} 中，{winner} 按优先级或时间排在 {losers} 之前",
     PreemptionRule.RECLAIM: (
-        "队列 {winner_queue} 回收自己的配额， {losers} 是通过 {loser_queue} 借用的"
+        "队列 {winner_queue} 回收自己的配额，{losers} 是通过 {loser_queue} 借用的"
     ),
     PreemptionRule.RECLAIM_WHILE_BORROWING: (
         "{winner} 可以先于 {losers} 借用，后者在 {loser_queue} 的优先级较低，须让出"
@@ -54,7 +54,7 @@ class Alerts(Standing):
         """Who got what, where, until when."""
         until = say("，到 {until} 为止", until=date(args.until)) if args.until else Markup()
         return say(
-            "{owner} （团队 {team}）获得 {gpus} {flavor}，位于 {nodes}{until}。资源池 {pool}，"
+            "{owner}（团队 {team}）获得 {gpus} {flavor}，位于 {nodes}{until}。资源池 {pool}，"
             "等了 {waited}。",
             owner=owner,
             team=args.team,
@@ -108,7 +108,7 @@ class Alerts(Standing):
     def preempted_by(self, args: notices.PreemptedArgs, winner: Markup) -> Markup:
         """Who takes the GPUs."""
         return say(
-            "{target} 须为 {party} 让出资源。",
+            "{target} 须为 {party}让出资源。",
             target=args.target.request,
             party=self.party(args.preemptor, winner),
         )
@@ -162,7 +162,7 @@ class Alerts(Standing):
     def preempted_next(self, args: notices.PreemptedArgs) -> Markup:
         """What is lost and what happens next."""
         return say(
-            "它已运行 {ran}，未保存的内容会丢失。pod 有 {grace} 退出，之后回到原来的排队位置，"
+            "它已运行 {ran}，未保存的内容会丢失。pod 有 {grace}的时间退出，之后回到原来的排队位置，"
             "有空位时自动重新启动。",
             ran=self.span(args.ran),
             grace=self.span(args.grace),
@@ -207,12 +207,12 @@ class Alerts(Standing):
         """What happens to the targets."""
         grace = max((each.grace for each in args.targets), default=0.0)
         return say(
-            "有 {grace} 退出，之后回到原来的排队位置。已通知申请人。", grace=self.span(grace)
+            "有 {grace}的时间退出，之后回到原来的排队位置。已通知申请人。", grace=self.span(grace)
         )
 
     def for_oncall(self, group: Markup | None) -> Markup:
         """Calls on-call; without a group to mention, in words."""
-        return say("{who} ：请知悉。", who=group or say("值班"))
+        return say("{who}：请知悉。", who=group or say("值班"))
 
     def starving_title(self, args: notices.StarvingArgs) -> Markup:
         """Leads a starvation alert."""
@@ -221,7 +221,7 @@ class Alerts(Standing):
     def starving(self, args: notices.StarvingArgs, owner: Markup) -> Markup:
         """How long, against what target, and where."""
         return say(
-            "{owner} （团队 {team}）已等 {waited}；{priority}的目标是 {target}。"
+            "{owner}（团队 {team}）已等 {waited}；{priority}的目标是 {target}。"
             "排{place}，资源池 {pool}。",
             owner=owner,
             team=args.team,
@@ -250,10 +250,17 @@ class Alerts(Standing):
         ]
         return join("\n", [say("谁占着它要的卡："), *rows]) if rows else Markup()
 
+    def starving_plan(self, args: notices.StarvingArgs) -> Markup:
+        """The room that is kept for it; empty without any."""
+        plan = args.plan
+        if plan is None:
+            return Markup()
+        return self.plan(at=plan.at, nodes=plan.nodes, domain=plan.domain, basis=plan.basis)
+
     def starving_oncall(self, args: notices.StarvingArgs, group: Markup | None) -> Markup:
         """What on-call can do."""
         return say(
-            "{who} ：请看一下。 `/gpu why {request}` 显示实时情况。",
+            "{who}：请看一下。 `/gpu why {request}` 显示实时情况。",
             who=group or say("值班"),
             request=args.request,
         )
@@ -348,19 +355,6 @@ class Alerts(Standing):
             resource=args.resource,
         )
 
-    def lease_ending_title(self, args: notices.LeaseEndingArgs) -> Markup:
-        """Leads the reminder."""
-        return self.title("租期将到", request=args.request, gpus=args.gpus, name=args.name)
-
-    def lease_ending(self, args: notices.LeaseEndingArgs, owner: Markup) -> Markup:
-        """When it ends and what to do."""
-        return say(
-            "{owner} ：{request} 的租期到 {ends} 为止，之后卡会被释放。请在那之前保存好。",
-            owner=owner,
-            request=args.request,
-            ends=date(args.ends),
-        )
-
     def flipped(self, args: notices.FlippedArgs) -> Markup:
         """To on-call, once: two requests stopped each other again and again."""
         return say(
@@ -382,4 +376,4 @@ class Alerts(Standing):
 
     def meant_for(self, where: str) -> Markup:
         """Leads a message that comes to the fallback channel."""
-        return say("原本发往 {where} ：", where=where)
+        return say("原本发往 {where}：", where=where)

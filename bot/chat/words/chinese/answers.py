@@ -34,7 +34,7 @@ _HELP: dict[Verb, str] = {
     Verb.EDIT: "用申请时的词修改请求：大小、时长、优先级、名称等",
     Verb.GIVE: "把请求转让给同事，此后记在对方名下",
     Verb.FAIR: "各团队的份额和近期用量",
-    Verb.REPORT: "一周或一个月的用量和等待时间",
+    Verb.REPORT: "一天、一周或一个月的用量和等待时间，附图",
     Verb.PREFS: "你的语言、免打扰时段、通知和摘要",
     Verb.LINK: "申请加入团队，由团队负责人确认",
     Verb.PAUSE: "暂停队列或资源池，一段时间内不再启动新请求",
@@ -95,7 +95,7 @@ class Answers(Standing):
 
     def see_card(self, channel: str | None) -> Markup:
         """Where to look from now on."""
-        where = say(" {channel} 里", channel=mention_channel(channel)) if channel else ""
+        where = say("{channel} 里", channel=mention_channel(channel)) if channel else ""
         return say("{where}的卡片会显示最新进展，并带有按钮。", where=where or "它")
 
     def nothing_stopped(self) -> Markup:
@@ -158,7 +158,7 @@ class Answers(Standing):
 
     def as_of(self, at: float) -> Markup:
         """The moment a view was true."""
-        return say("截至 {at} 。", at=date(at, "{date_short_pretty} {time_secs}"))
+        return say("截至 {at}。", at=date(at, "{date_short_pretty} {time_secs}"))
 
     def asked(self, card: CardView) -> Markup:
         """When it was asked, and how often it started."""
@@ -193,7 +193,7 @@ class Answers(Standing):
             self._size(row),
             say("你") if row.mine else owner or Markup(),
             say("团队 {team}", team=row.team),
-            say(self.priority(row.priority)),
+            say("{priority}", priority=self.priority(row.priority)),
             say("已等 {span}", span=self.span(row.waited)),
             self.short_reason(row.reason),
             say("{name}", name=row.name),
@@ -243,7 +243,7 @@ class Answers(Standing):
         word = self.state(RequestState(state)) if known else say("{state}", state=state)
         why = say("（{reason}）", reason=_STORY.get(reason, reason)) if reason else ""
         by = say("，由 {actor} 操作", actor=actor) if actor else ""
-        return say("• {at} ：{word}{why}{by}", at=date(at), word=word, why=why, by=by)
+        return say("• {at}：{word}{why}{by}", at=date(at), word=word, why=why, by=by)
 
     def hello(self) -> Markup:
         """The first line of the help text."""
@@ -261,7 +261,9 @@ class Answers(Standing):
 
     def help_verb(self, verb: Verb) -> Markup:
         """What one command does."""
-        return say("*{verb}* ：{text}。", verb=verb.value, text=Markup(_HELP[verb]))
+        word = CHINESE_EXAMPLES[verb][-1].split()[0]
+        text = Markup(_HELP[verb])
+        return say("*{word}* （ `{verb}` ）：{text}。", word=word, verb=verb.value, text=text)
 
     def examples(self, verb: Verb, command: str) -> Markup:
         """All examples of a command."""
@@ -278,6 +280,6 @@ class Answers(Standing):
     def help_doors(self) -> Markup:
         """Where else it works."""
         return say(
-            "在频道里 @ 我（包括消息列里）、给我发私信，说法都一样，中英文可以混用。 "
+            "在频道里 @ 我（包括在消息列里）、给我发私信，说法都一样，中英文可以混用。"
             "单独输入 `/gpu` 会打开表单。"
         )

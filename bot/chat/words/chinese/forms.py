@@ -113,7 +113,7 @@ class Forms(Standing, Mistakes):
 
     def _gang(self, gang: GangView) -> Markup:
         kind = " ".join(filter(None, (self.provision(gang.provision), gang.model)))
-        text = "{gpus} {kind}" if kind else "{gpus}"
+        text = "{gpus}{kind}" if kind else "{gpus}"
         return say(text, gpus=self.gpus(gang.gpus), kind=kind)
 
     def pool(self, pool: PoolView) -> Markup:

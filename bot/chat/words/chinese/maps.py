@@ -105,7 +105,7 @@ class Maps(Units):
         held = Markup()
         if owners:
             held = say("各{by}：{owners}。", by=_BY[view.by], owners=join("，", owners))
-        as_of = say("截至 {at} 。", at=date(view.at))
+        as_of = say("截至 {at}。", at=date(view.at))
         return join("\n", [use, held, self._trouble(view), as_of])
 
     def map_alt(self, view: MapView) -> str:

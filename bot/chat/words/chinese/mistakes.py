@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from unicodedata import east_asian_width
 
 from bot.asks import SHORTEST_LEASE
 from bot.chat.grammar import Expected, GrammarError, Mistake, spell
 from bot.chat.markup import Markup, escape, escape_line, join, say
-from bot.chat.words.chinese.units import Units
+from bot.chat.words.chinese.turned_down import TurnedDown
 from bot.chat.words.figures import Figures
 from bot.views import RefusalCode, Refused
 from scheduler.model import LimitKind
@@ -79,7 +79,7 @@ _EXPECTED: dict[Expected, str] = {
 }
 
 
-class Mistakes(Units):
+class Mistakes(TurnedDown):
     """Answers to what cannot be done; each says that nothing was done."""
 
     def mistake(self, wrong: GrammarError) -> Markup:
@@ -134,6 +134,7 @@ class Mistakes(Units):
             RefusalCode.UNKNOWN_TARGET: self._unknown_target,
             RefusalCode.NAME_TOO_LONG: self._name_too_long,
             RefusalCode.TOO_MANY_WAITING: self._too_many,
+            **self.turned_down(),
         }
         why = sentences[refused.code](refused, Figures(refused.args))
         if refused.instead is None:
@@ -210,7 +211,7 @@ class Mistakes(Units):
         asked, node = figures.number("asked", "gpus"), figures.number("node", "node_gpus")
         sizes = self.or_list(refused.near)
         return say(
-            "{what} 不能占满整数个节点{of}，而多节点任务按整机分配。{ask}",
+            "{what}不能占满整数个节点{of}，而多节点任务按整机分配。{ask}",
             what=self.gpus(asked) if asked is not None else "这个数量",
             of=say("（每个 {node:,} 卡）", node=int(node)) if node else "",
             ask=say("请申请 {sizes} 。", sizes=sizes) if sizes else "",
@@ -222,7 +223,7 @@ class Mistakes(Units):
         what = self.gpus(asked) if asked is not None else say("这个申请")
         template = _LIMITS.get(refused.limit or LimitKind.CLUSTER, _LIMITS[LimitKind.CLUSTER])
         if most is None:
-            template = "{what} 永远无法启动： {where} 没有队列接收它。{near}"
+            template = "{what}永远无法启动：{where} 没有队列接收它。{near}"
         return say(
             template,
             what=what,
@@ -238,9 +239,9 @@ class Mistakes(Units):
         what = self.span(asked) if asked is not None else say("这个时长")
         where = say("资源池 {pool} 的", pool=pool) if pool else Markup()
         if most is None:
-            return say("{what} 超过了{where}租期上限。", what=what, where=where)
+            return say("{what}超过了{where}租期上限。", what=what, where=where)
         return say(
-            "{what} 太长：{where}租期最长 {most}。", what=what, most=self.span(most), where=where
+            "{what}太长：{where}租期最长 {most}。", what=what, most=self.span(most), where=where
         )
 
     def _lease_too_short(self, refused: Refused, figures: Figures) -> Markup:
@@ -253,8 +254,13 @@ class Mistakes(Units):
         return say(
             "你不能用{asked}{open_}。团队负责人或管理员可以申请。",
             asked=self.priority(asked) if asked else "这个优先级",
-            open_=say("，可以用 {near} ", near=self.or_list(refused.near)) if refused.near else "",
+            open_=say("，可以用 {near} ", near=self.or_list(self._levels(refused.near)))
+            if refused.near
+            else "",
         )
+
+    def _levels(self, priorities: Sequence[str]) -> list[str]:
+        return [self.priority_word(each) for each in priorities]
 
     def _no_such_request(self, refused: Refused, figures: Figures) -> Markup:
         request = figures.text("request", "what")
@@ -321,19 +327,19 @@ _ENDED: dict[str, str] = {
 }
 
 _LIMITS: dict[LimitKind, str] = {
-    LimitKind.QUEUE: "{what} 永远无法启动：队列 {where} 最多给 {most:,} 卡。{near}",
-    LimitKind.COHORT: "{what} 永远无法启动： {where} 全部加起来最多给 {most:,} 卡。{near}",
-    LimitKind.NODE: ("单个 pod {what} 永远无法启动： {where} 最大的节点只有 {most:,} 卡。{near}"),
-    LimitKind.SLICES: ("{what} 永远无法启动：按每个 {where} {most:,} 个 pod 切分除不尽。{near}"),
-    LimitKind.DOMAIN: "{what} 永远无法启动：一个 {where} 最多放 {most:,} 个。{near}",
-    LimitKind.CLUSTER: "{what} 永远无法启动： {where} 总共只有 {most:,} 卡。{near}",
-    LimitKind.NO_FLAVOR: "{what} 永远无法启动： {where} 没有这种资源。{near}",
-    LimitKind.NO_QUEUE: "{what} 永远无法启动： {where} 没有向它开放的队列。{near}",
+    LimitKind.QUEUE: "{what}永远无法启动：队列 {where} 最多给 {most:,} 卡。{near}",
+    LimitKind.COHORT: "{what}永远无法启动：{where} 全部加起来最多给 {most:,} 卡。{near}",
+    LimitKind.NODE: ("单个 pod {what}永远无法启动：{where} 最大的节点只有 {most:,} 卡。{near}"),
+    LimitKind.SLICES: ("{what}永远无法启动：按每个 {where} {most:,} 个 pod 切分除不尽。{near}"),
+    LimitKind.DOMAIN: "{what}永远无法启动：一个 {where} 最多放 {most:,} 个。{near}",
+    LimitKind.CLUSTER: "{what}永远无法启动：{where} 总共只有 {most:,} 卡。{near}",
+    LimitKind.NO_FLAVOR: "{what}永远无法启动：{where} 没有这种资源。{near}",
+    LimitKind.NO_QUEUE: "{what}永远无法启动：{where} 没有向它开放的队列。{near}",
     LimitKind.BUDGET: (
-        "{what} 超过了 {where} 的优先级预算余量：现在还剩 {most:,} 卡。请少要一些，"
+        "{what}超过了 {where} 的优先级预算余量：现在还剩 {most:,} 卡。请少要一些，"
         "或等该团队有请求结束。"
     ),
-    LimitKind.LEASE: "{what} 永远无法启动：租期超过 {where} 的上限。{near}",
+    LimitKind.LEASE: "{what}永远无法启动：租期超过 {where} 的上限。{near}",
 }
 
 

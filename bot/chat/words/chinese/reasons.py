@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 
 from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.chinese.units import Units
-from bot.chat.words.figures import Figures, asked_for, left_over
-from scheduler.model import GPU, Figure, Verdict, WaitReason
+from bot.chat.words.figures import Figures, asked_for, left_over, shared_level
+from scheduler.model import GPU, Basis, Figure, Verdict, WaitReason
 
 _SHORT: dict[WaitReason, str] = {
     WaitReason.PAUSED: "队列已暂停",
@@ -21,6 +21,7 @@ _SHORT: dict[WaitReason, str] = {
     WaitReason.TOPOLOGY: "放不下整组",
     WaitReason.PROTECTED: "对方仍在最短运行时间内",
     WaitReason.WAITING_FOR_TARGETS: "正在腾卡",
+    WaitReason.RESERVED: "位置已为别人保留",
     WaitReason.BEHIND: "前面还有人",
     WaitReason.NOT_EVALUATED: "刚到",
 }
@@ -34,9 +35,17 @@ _NEXT: dict[WaitReason, str] = {
     WaitReason.TOPOLOGY: "有足够的空位后自动启动；减少节点数会更快。",
     WaitReason.PROTECTED: "无需操作：到时自动启动，或有其他空位时提前启动。",
     WaitReason.WAITING_FOR_TARGETS: "对方退出后立即启动。",
+    WaitReason.RESERVED: "等那个请求启动后，还有空位时启动。",
     WaitReason.BEHIND: "轮到时自动启动，无需操作。",
     WaitReason.NOT_EVALUATED: "无需操作。",
 }
+
+_BASIS: dict[Basis, str] = {
+    Basis.DECLARED: "依据是现在占用者的租期。",
+    Basis.HISTORY: "这是估计，依据同类任务以往的运行时长。",
+    Basis.UNKNOWN: "这只是猜测：有些占用者的结束时间未知。",
+}
+MINUTE = 60.0
 
 
 class Reasons(Units):
@@ -57,6 +66,7 @@ class Reasons(Units):
             WaitReason.TOPOLOGY: self._topology,
             WaitReason.PROTECTED: self._protected,
             WaitReason.WAITING_FOR_TARGETS: self._waiting_for_targets,
+            WaitReason.RESERVED: self._reserved,
             WaitReason.BEHIND: self._behind,
             WaitReason.NOT_EVALUATED: self._not_evaluated,
         }
@@ -85,7 +95,35 @@ class Reasons(Units):
         if verdict.reason is WaitReason.QUOTA and asked and free is not None and asked > free:
             text = "那里再空出 {short:,} 卡后启动；少要一些会更快。"
             return say(text, short=int(asked - max(0, free)))
+        longest = figures.number("seconds")
+        if verdict.reason is WaitReason.RESERVED and longest is not None and longest >= MINUTE:
+            text = "租期不超过 {longest}的话，现在就可以先启动。"
+            return say(text, longest=self.span(longest // MINUTE * MINUTE))
+        if verdict.reason is WaitReason.TOPOLOGY and (level := shared_level(figures)):
+            return self._one_domain(figures, level)
         return say(_NEXT[verdict.reason])
+
+    def plan(self, *, at: float, nodes: int, domain: str, basis: Basis) -> Markup:
+        """The room that is kept for it: from when on, where (`level=value`), and how sure."""
+        level, _, value = domain.partition("=")
+        path = [(level.rsplit("/", maxsplit=1)[-1], value)]
+        return say(
+            "已为它保留位置，从 {at} 起：{domain}{nodes}。{basis}",
+            at=date(at),
+            nodes=self.count(nodes, "个节点"),
+            domain=say("{domain} 的 ", domain=self.domain(path)) if domain else "",
+            basis=say(_BASIS[basis]),
+        )
+
+    def _one_domain(self, figures: Figures, level: str) -> Markup:
+        """A required level holds it: it could lie in several domains instead."""
+        pods, room = figures.number("pods"), figures.number("room")
+        text = "有一个{word}放得下全部时启动；改用 `尽量同一{word}` 可能更快。"
+        if pods is not None and room is not None and room >= pods:
+            text = (
+                "几个{word}合起来现在就放得下：改用 `尽量同一{word}` 重新申请，就可以跨{word}放置。"
+            )
+        return say(text, word=self.level(level))
 
     def _paused(self, figures: Figures) -> Markup:
         by = figures.text("by", "author")
@@ -206,6 +244,20 @@ class Reasons(Units):
         who = self.count(count, "个请求") if count is not None else "其他请求"
         what = say("（{gpus}）", gpus=self.gpus(gpus)) if gpus is not None else ""
         return say("正在腾卡：{who}{what}还在退出。", who=who, what=what)
+
+    def _reserved(self, figures: Figures) -> Markup:
+        other, at, gpus = figures.text("for"), figures.number("from"), figures.number("gpus")
+        lasts = figures.number("lasts")
+        why = say("而它没有说明要运行多久")
+        if lasts is not None:
+            why = say("而它的 {lasts}会超过那个时间", lasts=self.span(lasts))
+        return say(
+            "现在放得下，但位置{when}已为{other}{size}保留，{why}。",
+            other=say(" {other} ", other=other) if other else "等待已久的大请求",
+            size=say("（{gpus}）", gpus=self.gpus(gpus)) if gpus is not None else "",
+            when=say("从 {at} 起", at=date(at)) if at is not None else "",
+            why=why,
+        )
 
     def _behind(self, figures: Figures) -> Markup:
         ahead = figures.number("ahead", "count")

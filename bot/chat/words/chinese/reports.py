@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 
 from bot import notices
+from bot.asks import Period
 from bot.chat.markup import Markup, date, join, plain, say
 from bot.chat.words.chinese.units import Units
 from bot.fairness import Borrower, FairView
-from bot.reports import Account, Guess, ReportView, Span, Waits
+from bot.reports import Account, Guess, ReportView, Waits
 from bot.views import TeamShare
 
-_SPANS = {Span.DAY: "一天", Span.WEEK: "一周", Span.MONTH: "30 天"}
+_SPANS = {Period.DAY: "一天", Period.WEEK: "一周", Period.MONTH: "30 天"}
 _SPENDS = {"low": "低", "high": "高"}
 
 
@@ -38,7 +39,7 @@ class Reports(Units):
         if view.half_life is None:
             return say("*各团队用量* · 本策略不计入过去的用量")
         return say(
-            "*各团队用量* · 共享队列中用得最少的先排；每个卡时经过 {span} 折半",
+            "*各团队用量* · 共享队列中用得最少的先排；每个卡时经过 {span}后折半",
             span=self.span(view.half_life),
         )
 
@@ -82,7 +83,7 @@ class Reports(Units):
         return say(
             "*报告* · {whom}截至 {until} 的{span}",
             whom=whom,
-            span=_SPANS[view.span],
+            span=_SPANS[view.period],
             until=date(view.until),
         )
 
@@ -106,7 +107,7 @@ class Reports(Units):
         )
         lines.append(
             say(
-                "• {preempted}，节点故障后{lost}，{starved}，{manual}",
+                "• {preempted}，节点故障后 {lost}，{starved}，{manual}",
                 preempted=self.count(view.preemptions, "次抢占"),
                 lost=self.count(view.lost, "次重启"),
                 starved=self.count(view.starvations, "次饥饿"),
@@ -194,7 +195,7 @@ class Reports(Units):
     def report_alt(self, view: ReportView) -> str:
         """The plots in words, for who cannot see them."""
         return plain(
-            f"{_SPANS[view.span]}的三张图：利用率与碎片率随时间的变化、各资源池的等待、各团队的卡时。"
+            f"{_SPANS[view.period]}的三张图：利用率与碎片率随时间的变化、各资源池的等待、各团队的卡时。"
             "数字见旁边的文字。",
             1000,
         )
@@ -223,4 +224,6 @@ class Reports(Units):
 
     def digest_lead(self, view: ReportView) -> Markup:
         """The first line of a digest, which comes by itself."""
-        return say("*摘要* · 截至 {until} 的{span}", span=_SPANS[view.span], until=date(view.until))
+        return say(
+            "*摘要* · 截至 {until} 的{span}", span=_SPANS[view.period], until=date(view.until)
+        )

@@ -50,7 +50,7 @@ class Standing(Reasons):
             owner,
             say("团队 {team}", team=card.team),
             self._pool(card),
-            say(self.priority(card.priority)),
+            say("{priority}", priority=self.priority(card.priority)),
             say("可抢占") if card.preemptible else say("不可抢占"),
         ]
         if card.topology:
@@ -79,7 +79,7 @@ class Standing(Reasons):
         if why is None:
             return Markup()
         return say(
-            "在 {queue} 中排 {place}，自 {since} 起。",
+            "在 {queue} 中排{place}，自 {since} 起。",
             place=self.place_in_line(why.position),
             queue=why.queue,
             since=date(card.created),
@@ -124,14 +124,14 @@ class Standing(Reasons):
             ran = say("，共运行 {span}", span=self.span(card.ended - card.started))
         by = say("（由 {who} 操作）", who=ended_by) if ended_by else Markup()
         state = self.state(card.state)
-        return say("{state}{by}， {when} {ran}。", state=state, by=by, when=when, ran=ran)
+        return say("{state}{by}，{when}{ran}。", state=state, by=by, when=when, ran=ran)
 
     def row(self, card: CardView, owner: Markup | None = None) -> Markup:
         """A card in one line, for lists; `owner` where it is not the reader."""
         parts = [self.headline(card), owner or Markup()]
         if card.state is RequestState.WAITING and card.explanation is not None:
             why = card.explanation
-            place = say("排 {place}", place=self.place_in_line(why.position))
+            place = say("排{place}", place=self.place_in_line(why.position))
             parts += [place, self.short_reason(why.verdict.reason)]
         elif card.state.final and card.ended is not None:
             parts.append(date(card.ended))

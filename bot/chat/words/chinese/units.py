@@ -88,9 +88,13 @@ class Units:
         named = say("{level} {value}", level=self.level(level), value=value)
         return named if level else escape(value)
 
+    def priority_word(self, priority: str) -> str:
+        """A level of priority as people say it: `高`."""
+        return _PRIORITIES.get(priority, priority)
+
     def priority(self, priority: str) -> str:
         """`高优先级`."""
-        return f"{_PRIORITIES.get(priority, priority)}优先级"
+        return f"{self.priority_word(priority)}优先级"
 
     def provision(self, provision: str) -> str:
         """How nodes are had: `预留`."""

@@ -60,6 +60,10 @@ class Forms(Standing, Mistakes):
         rest = "or wait until one has room" if said.startswith("same") else "if one has room"
         return f"{said[:1].upper()}{said[1:]}, {rest}"
 
+    def priority_word(self, priority: str) -> str:
+        """A level of priority as people say it."""
+        return priority
+
     def confirm_cancel_title(self, request: str) -> str:
         """Asks before a request is cancelled."""
         return f"Cancel {request}?"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.english.units import Units
-from bot.chat.words.figures import Figures, asked_for, left_over
+from bot.chat.words.figures import Figures, asked_for, left_over, shared_level
 from scheduler.model import GPU, Basis, Figure, Verdict, WaitReason
 
 _SHORT: dict[WaitReason, str] = {
@@ -47,12 +47,6 @@ _BASIS: dict[Basis, str] = {
     Basis.UNKNOWN: "That is a guess: some who are there have no known end.",
 }
 MINUTE = 60.0
-
-
-def _shared_level(figures: Figures) -> str:
-    """The level of which it has to have one domain, in the word that people type; or none."""
-    label = (figures.path("level") or ("",))[-1]
-    return "" if label == "hostname" or figures.number("in_domain") is None else label
 
 
 class Reasons(Units):
@@ -103,7 +97,7 @@ class Reasons(Units):
         if verdict.reason is WaitReason.RESERVED and longest is not None and longest >= MINUTE:
             text = "It could go ahead now with a lease of at most {longest}."
             return say(text, longest=self.span(longest // MINUTE * MINUTE))
-        if verdict.reason is WaitReason.TOPOLOGY and (level := _shared_level(figures)):
+        if verdict.reason is WaitReason.TOPOLOGY and (level := shared_level(figures)):
             return self._one_domain(figures, level)
         return say(_NEXT[verdict.reason])
 

@@ -100,16 +100,16 @@ class Alerts(Protocol):
         """The reason and the next step."""
         ...
 
-    def starving_plan(self, args: notices.StarvingArgs) -> Markup:
-        """The room that is kept for it; empty without any."""
-        ...
-
     def starving_holders(self, args: notices.StarvingArgs) -> Markup:
         """Who holds what it needs."""
         ...
 
     def starving_oncall(self, args: notices.StarvingArgs, group: Markup | None) -> Markup:
         """What on-call can do."""
+        ...
+
+    def starving_plan(self, args: notices.StarvingArgs) -> Markup:
+        """The room that is kept for it; empty without any."""
         ...
 
     def ended_title(self, args: notices.EndedArgs) -> Markup:

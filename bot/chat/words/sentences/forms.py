@@ -56,6 +56,10 @@ class Forms(Protocol):
         """`Same rack: all of it or wait` and `Prefer rack: if it fits there now`."""
         ...
 
+    def priority_word(self, priority: str) -> str:
+        """A level of priority as people say it."""
+        ...
+
     def confirm_cancel_title(self, request: str) -> str:
         """Asks before a request is cancelled."""
         ...
