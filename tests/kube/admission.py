@@ -49,9 +49,9 @@ def admit_create(cluster: Cluster, request: Request, body: Json) -> None:
     kind = request.target.kind
     if kind is NODE:
         _taint_new_node(body)
+    for mutate in cluster.mutators:
+        mutate(cluster, request, body)
     if kind is POD:
-        for mutate in tuple(cluster.mutators.values()):
-            mutate(cluster, request, body)
         _give_priority(cluster, body)
         _give_account(cluster, body)
         _give_tolerations(body)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from tests.kube.cluster import Cluster, Target
 from tests.kube.documents import Json, controller_of, copy_of, dig
 from tests.kube.kinds import POD, Kind
@@ -93,6 +95,17 @@ def write_status(
     manager = Manager(by, "Update", stored.kind.api_version, "status")
     note_update(stored.kind, stored.body, after, manager, cluster.now())
     return cluster.store.put(stored.kind, stored.key, after)
+
+
+def back_off(cluster: Cluster, owner: Stored, seconds: float = 10.0) -> None:
+    """A create was refused: the controller tries again later."""
+    until = cluster.clock.now() + timedelta(seconds=seconds)
+    cluster.backoff[owner.body["metadata"]["uid"]] = until
+
+
+def is_backed_off(cluster: Cluster, owner: Stored) -> bool:
+    until = cluster.backoff.get(owner.body["metadata"]["uid"])
+    return until is not None and cluster.clock.now() < until
 
 
 def drop_finalizer(cluster: Cluster, stored: Stored, finalizer: str) -> Stored | None:

@@ -16,6 +16,10 @@ class VirtualClock:
     def now(self) -> datetime:
         return self._now
 
+    def set(self, moment: datetime) -> None:
+        """Go to a moment, also an earlier one: for replays that try again."""
+        self._now = moment
+
     def pause_until(self, *moments: datetime | None) -> float | None:
         """Seconds a sleeper may sleep; None: until it is woken, for time moves by hand."""
         del moments

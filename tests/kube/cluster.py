@@ -62,14 +62,14 @@ class Cluster:
     store: Store = field(default_factory=Store)
     kinds: Registry = field(default_factory=Registry)
     gate: Gate = field(default_factory=Gate)
-    mutators: dict[str, Mutator] = field(default_factory=dict)
-    validators: dict[str, Validator] = field(default_factory=dict)
+    mutators: list[Mutator] = field(default_factory=list)
+    validators: list[Validator] = field(default_factory=list)
     event_numbers: int = 0
     events: dict[tuple[str, str, str], tuple[str, str]] = field(default_factory=dict)
     silent_nodes: dict[str, datetime] = field(default_factory=dict)  # since when
     missing_nodes: dict[str, datetime] = field(default_factory=dict)  # noticed when
     annotates_nodes: bool = True
-    job_backoff: dict[str, datetime] = field(default_factory=dict)  # by uid of the Job
+    backoff: dict[str, datetime] = field(default_factory=dict)  # by uid of the owner, until when
     _uids: int = 0
     _random: Random = field(default_factory=lambda: Random(7))  # noqa: S311  # names, not secrets
 
@@ -86,6 +86,12 @@ class Cluster:
     def new_suffix(self) -> str:
         """The five random characters of a generated name."""
         return "".join(self._random.choices(_ALPHABET, k=5))
+
+    def random_state(self) -> object:
+        return self._random.getstate()
+
+    def set_random_state(self, state: object) -> None:
+        self._random.setstate(state)  # type: ignore[arg-type]  # what random_state gave
 
     def get(self, kind: Kind, namespace: str, name: str) -> Stored | None:
         return self.store.get(kind, (namespace, name))

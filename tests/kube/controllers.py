@@ -9,6 +9,7 @@ from tests.kube.cluster import Cluster
 from tests.kube.garbage import step_garbage
 from tests.kube.jobs import step_jobs
 from tests.kube.node_life import step_nodes
+from tests.kube.policies import step_policies
 from tests.kube.scheduling import step_scheduler
 from tests.kube.workloads import step_workloads
 
@@ -37,6 +38,9 @@ class Controllers:
     def nodes(self) -> int:
         return self._run(step_nodes)
 
+    def policies(self) -> int:
+        return self._run(step_policies)
+
     def budgets(self) -> int:
         return self._run(step_budgets)
 
@@ -59,6 +63,7 @@ class Controllers:
                 self.garbage,
                 self.schedule,
                 self.budgets,
+                self.policies,
             )
             written = sum(step() for step in steps)
             if not written:

@@ -10,10 +10,12 @@ from tests.kube.kinds import (
     DEPLOYMENT,
     EVENT,
     JOB,
+    MUTATING_POLICY,
     NODE,
     POD,
     REPLICA_SET,
     STATEFUL_SET,
+    VALIDATING_POLICY,
     Kind,
 )
 
@@ -76,7 +78,7 @@ def _fill_pod(body: Json) -> None:
 
 def _template(body: Json) -> Json:
     template: Json = body.setdefault("spec", {}).setdefault("template", {})
-    _default(template, metadata={}, spec={})
+    _default(template, spec={})
     return template
 
 
@@ -165,6 +167,15 @@ def _fill_event(body: Json) -> None:
     body.setdefault("source", {})
 
 
+def _fill_policy(body: Json) -> None:
+    spec = body.setdefault("spec", {})
+    constraints = spec.setdefault("matchConstraints", {})
+    _default(constraints, namespaceSelector={}, objectSelector={}, matchPolicy="Equivalent")
+    for rule in constraints.get("resourceRules") or []:
+        _default(rule, scope="*")
+    _default(spec, failurePolicy="Fail")
+
+
 _FILLERS: dict[Kind, Callable[[Json], None]] = {
     POD: _fill_pod,
     JOB: _fill_job,
@@ -174,6 +185,8 @@ _FILLERS: dict[Kind, Callable[[Json], None]] = {
     NODE: _fill_node,
     BUDGET: _fill_budget,
     EVENT: _fill_event,
+    MUTATING_POLICY: _fill_policy,
+    VALIDATING_POLICY: _fill_policy,
 }
 
 

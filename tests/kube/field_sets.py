@@ -136,7 +136,11 @@ def _compare(kind: str, name: str, path: Path, old: Any, new: Any, change: Chang
 
 def _collect(kind: str, name: str, path: Path, value: Any, into: set[Path]) -> None:
     """Every path of a value, with the compounds on the way."""
-    if value is None or (len(path) == 2 and path[0] == "f:metadata" and name in _NEVER_OWNED):
+    if (
+        value is None
+        or (value == {} and name in _ALWAYS_THERE)
+        or (len(path) == 2 and path[0] == "f:metadata" and name in _NEVER_OWNED)
+    ):
         return
     parts = children(kind, name, value)
     if parts is None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 from tests.kube.children import (
+    back_off,
     by_controller,
     create_child,
     delete_child,
     drop_finalizer,
     is_active,
+    is_backed_off,
     is_terminating,
     pod_from_template,
     write_status,
@@ -182,7 +184,7 @@ class _Sync:
         number = self.status.get("failed", 0) + len(failed)
         delay = min(_FIRST_DELAY * 2 ** (number - 1), 600.0)
         until = self.cluster.clock.now() + timedelta(seconds=delay)
-        self.cluster.job_backoff[self.job.body["metadata"]["uid"]] = until
+        self.cluster.backoff[self.job.body["metadata"]["uid"]] = until
 
     def _note_ends(self) -> None:
         done = set(self.status_indexes())
@@ -225,14 +227,15 @@ class _Sync:
 
     def _trim(self) -> None:
         """Fewer ranks than before: the highest go, and count as nothing."""
-        limit = min(self.spec["parallelism"], self.spec.get("completions") or 2**31)
-        if self.spec.get("completionMode") == "Indexed":
-            surplus = [
-                pod for pod in self.pods if is_active(pod.body) and index_of(pod.body) >= limit
-            ]
+        active = [pod for pod in self.pods if is_active(pod.body)]
+        active.sort(key=lambda pod: (index_of(pod.body), pod.key))
+        limit = self.spec.get("completions")
+        if self.spec.get("completionMode") == "Indexed" and limit is not None:
+            kept = [pod for pod in active if index_of(pod.body) < limit]
         else:
-            active = [pod for pod in self.pods if is_active(pod.body)]
-            surplus = active[self.spec["parallelism"] :]
+            kept = active
+        kept = kept[: self.spec["parallelism"]]
+        surplus = [pod for pod in active if pod not in kept]
         for pod in surplus:
             freed = drop_finalizer(self.cluster, pod, TRACKING)
             if freed is not None:
@@ -240,8 +243,7 @@ class _Sync:
                 self._event("SuccessfulDelete", f"Deleted pod: {pod.key[1]}")
 
     def _fill(self) -> None:
-        until = self.cluster.job_backoff.get(self.job.body["metadata"]["uid"])
-        if until is not None and self.cluster.clock.now() < until:
+        if is_backed_off(self.cluster, self.job):
             return
         held = self._reload()
         keep_old = self.spec.get("podReplacementPolicy") == "Failed"
@@ -279,6 +281,7 @@ class _Sync:
             made = create_child(self.cluster, self.job, POD, body)
         except Refusal as refusal:
             self._event("FailedCreate", f"Error creating: {refusal.message}", warning=True)
+            back_off(self.cluster, self.job)
             return False
         self.known.append(made.key)
         self._event("SuccessfulCreate", f"Created pod: {made.key[1]}")

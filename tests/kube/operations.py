@@ -79,7 +79,7 @@ def create(
     prepare_create(cluster, kind, body)
     name = body["metadata"]["name"]
     validate_create(kind, body)
-    for check in tuple(cluster.validators.values()):
+    for check in cluster.validators:
         check(cluster, request, body, None)
     key = (target.namespace, name)
     if cluster.store.get(kind, key) is not None:
@@ -156,7 +156,7 @@ def update(
     admit_update(cluster, request, before, body)
     prepare_update(kind, before, body, request.target.subresource)
     validate_update(kind, before, body, request.target.subresource)
-    for check in tuple(cluster.validators.values()):
+    for check in cluster.validators:
         check(cluster, request, body, before)
     if _same(before, body):
         return live
@@ -283,11 +283,14 @@ def _apply(cluster: Cluster, request: Request, body: Any) -> tuple[Stored, bool]
 
 def _check_applied(request: Request, body: Json) -> None:
     kind = request.target.kind
+    if not body.get("apiVersion") or not body.get("kind"):
+        group, _, version = str(body.get("apiVersion", "")).rpartition("/")
+        raise bad_request(f"invalid object type: {group}/{version}, Kind={body.get('kind', '')}")
     unknown = unknown_fields(kind, body)
     if unknown:
         raise internal_error(
-            f"failed to create typed patch object ({request.target.namespace}/"
-            f"{request.target.name}; {kind.api_version}, Kind={kind.name}): "
+            f"failed to create typed patch object ({dig(body, 'metadata.namespace', '')}/"
+            f"{dig(body, 'metadata.name', '')}; {kind.api_version}, Kind={kind.name}): "
             f".{unknown[0]}: field not declared in schema"
         )
     if dig(body, "metadata.managedFields"):

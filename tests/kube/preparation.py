@@ -92,9 +92,11 @@ def _prepare_job(body: Json) -> None:
         "job-name": name,
     }
     template = spec["template"].setdefault("metadata", {})
+    # The server's default shares the map of the template, so what is generated shows in both.
+    shared = metadata.get("labels") and metadata["labels"] == template.get("labels")
     template["labels"] = {**(template.get("labels") or {}), **marks}
     spec.setdefault("selector", {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}})
-    if not metadata.get("labels"):
+    if shared or not metadata.get("labels"):
         metadata["labels"] = dict(template["labels"])
 
 

@@ -104,7 +104,7 @@ _EDIT = (
     _SELF,
     _WHO,
 )
-ADMIN = Person("admin", ("system:masters", "system:authenticated"), None)
+ADMIN = Person("lab-admin", ("system:masters", "system:authenticated"), None)
 CONTROLLERS = Person(CONTROLLER, ("system:authenticated",), None)
 ANONYMOUS = Person("system:anonymous", ("system:unauthenticated",))
 

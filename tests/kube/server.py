@@ -22,7 +22,9 @@ What there is:
 - `api.kubelet`: `.start(pod)`, `.finish(pod, exit_code=0)`, `.confirm(pod)` (containers have
   stopped: a terminating pod goes), each by 'namespace/name'; `.start_all()`, `.confirm_all()`;
   `.silence(node)`, `.recover(node)`.
-- `api.policies`: `.gate_pods(...)`, `.guard_gates(...)`, `.keep_jobs_suspended(...)`.
+- `api.policies`: `.gate_pods()`, `.guard_gates()`, `.keep_jobs_suspended()`: the admission policies
+  of the deployment, in namespaces made with `api.add_namespace(name, **{"gpubot.dev/managed":
+  "true"})`. Posting the policies' own objects through the client does the same (policies.py).
 - `api.faults`: `.slow`, `.shed` (429), `.fail(500)`, `.hang` (half-open), `.lose_answer`, `.cut`,
   `.conflict_next`, `.before(action)`; each takes methods, `path=` (a regular expression) and
   `times=`. `api.down()` and `api.up()`; `api.drop_watches(broken=True)`; `api.compact()` (the
@@ -50,6 +52,7 @@ from tests.kube.documents import Json
 from tests.kube.faults import Faults
 from tests.kube.kinds import NODE
 from tests.kube.kubelet import Kubelet
+from tests.kube.policies import Policies, mutate, validate
 from tests.kube.rights import Person
 
 HOST = "127.0.0.1"
@@ -99,6 +102,9 @@ class ApiServer:
         self.app = App(self.cluster, self.faults)
         self.controllers = Controllers(self.cluster)
         self.kubelet = Kubelet(self.cluster)
+        self.policies = Policies(self.cluster)
+        self.cluster.mutators.append(mutate)
+        self.cluster.validators.append(validate)
         self.port = 0
         self._server: _Server | None = None
         self._thread: threading.Thread | None = None

@@ -62,6 +62,15 @@ class _Shelf:
     sorted_keys: list[Key] | None = None
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """All objects and their history at one moment."""
+
+    version: int
+    compacted: int
+    shelves: dict[Kind, _Shelf]
+
+
 class Compacted(Exception):
     """The version asked for is no longer kept."""
 
@@ -158,6 +167,22 @@ class Store:
             elif entry.after is not None:
                 del state[entry.after.key]
         return state
+
+    def snapshot(self) -> Snapshot:
+        """The state now, to go back to."""
+        shelves = {
+            kind: _Shelf(dict(shelf.objects), list(shelf.entries), shelf.sorted_keys)
+            for kind, shelf in self._shelves.items()
+        }
+        return Snapshot(self.version, self.compacted, shelves)
+
+    def put_back(self, snapshot: Snapshot) -> None:
+        """Go back to a snapshot, which stays usable."""
+        self.version, self.compacted = snapshot.version, snapshot.compacted
+        self._shelves = {
+            kind: _Shelf(dict(shelf.objects), list(shelf.entries), shelf.sorted_keys)
+            for kind, shelf in snapshot.shelves.items()
+        }
 
     def kinds(self) -> Iterator[Kind]:
         return iter(tuple(self._shelves))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.kube.documents import Json, condition_of, copy_of
+from tests.kube.selectors import selects
 from tests.kube.statuses import Cause, invalid_value, required_value, unsupported_value
 from tests.kube.validation_pods import check_spec
 
@@ -48,31 +51,66 @@ def template_open(before: Json) -> bool:
 
 def check_job_change(before: Json, body: Json) -> list[Cause]:
     was, now = before["spec"], body["spec"]
-    causes = check_job(body)
+    causes = check_generated(body) + check_job(body)
     if was == now:
         return causes
-    causes += _check_fixed(was, now)
-    if not _same_template(was, now, is_open=template_open(before)):
-        causes.append(
-            invalid_value("spec.template", "core.PodTemplateSpec{}", "field is immutable")
-        )
+    causes += _check_completions(was, now) + _check_fixed(was, now)
+    is_open = template_open(before)
+    if not _same_template(was, now, is_open=is_open):
+        path = "spec.template.spec" if is_open else "spec.template"
+        causes.append(invalid_value(path, "{}", "field is immutable"))
     return causes
+
+
+def check_generated(body: Json) -> list[Cause]:
+    """The labels and the selector that the server made must stay."""
+    spec = body["spec"]
+    if spec.get("manualSelector"):
+        return []
+    uid, name = body["metadata"]["uid"], body["metadata"]["name"]
+    labels = (spec["template"].get("metadata") or {}).get("labels") or {}
+    path = "spec.template.metadata.labels"
+    wanted = {
+        "controller-uid": uid,
+        "job-name": name,
+        "batch.kubernetes.io/controller-uid": uid,
+        "batch.kubernetes.io/job-name": name,
+    }
+    causes = [
+        required_value(f"{path}[{key}]", f"must be '{value}'")
+        for key, value in wanted.items()
+        if labels.get(key) != value
+    ]
+    selector = spec["selector"]
+    if selector != {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}:
+        causes.append(invalid_value("spec.selector", "{}", "`selector` not auto-generated"))
+    if not selects(selector, labels):
+        why = "`selector` does not match template `labels`"
+        shown = json.dumps(labels, sort_keys=True, separators=(",", ":")) if labels else "null"
+        causes.append(invalid_value(path, shown, why))
+    return causes
+
+
+def _check_completions(was: Json, now: Json) -> list[Cause]:
+    """Completions change only together with parallelism, in an indexed Job."""
+    if was.get("completions") == now.get("completions"):
+        return []
+    shown = json.dumps(now.get("completions"))
+    if now.get("completionMode") != "Indexed":
+        return [invalid_value("spec.completions", shown, "field is immutable")]
+    if now["completions"] == now.get("parallelism"):
+        return []
+    why = "can only be modified in tandem with spec.parallelism"
+    return [invalid_value("spec.completions", shown, why)]
 
 
 def _check_fixed(was: Json, now: Json) -> list[Cause]:
-    causes: list[Cause] = []
-    names = ["selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy"]
-    names.append("successPolicy")
-    elastic = now.get("completionMode") == "Indexed" and now.get("completions") == now.get(
-        "parallelism"
-    )
-    if not elastic:
-        names.insert(0, "completions")
-    for name in names:
-        if was.get(name) != now.get(name):
-            shown = str(now.get(name))
-            causes.append(invalid_value(f"spec.{name}", shown, "field is immutable"))
-    return causes
+    names = ("selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex")
+    return [
+        invalid_value(f"spec.{name}", json.dumps(now.get(name)), "field is immutable")
+        for name in (*names, "managedBy", "successPolicy")
+        if was.get(name) != now.get(name)
+    ]
 
 
 def _same_template(was: Json, now: Json, *, is_open: bool) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.kube.documents import Json, dig
 from tests.kube.statuses import (
     Cause,
@@ -12,6 +14,7 @@ from tests.kube.statuses import (
 )
 from tests.kube.wording import name_problems
 
+_TERMS = "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 _ONLY = (
     "pod updates may not change fields other than `spec.containers[*].image`,"
     "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
@@ -82,12 +85,14 @@ def _drop_node_affinity(spec: Json) -> None:
 
 def _check_gates(was: Json, now: Json) -> list[Cause]:
     old = {gate["name"] for gate in was.get("schedulingGates") or []}
-    fresh = [g["name"] for g in now.get("schedulingGates") or [] if g["name"] not in old]
-    if not fresh:
-        return []
-    listed = ", ".join(f'"{name}"' for name in fresh)
-    why = f"only deletion is allowed, but found new scheduling gates '{{{listed}}}'"
-    return [forbidden_value("spec.schedulingGates", why)]
+    return [
+        forbidden_value(
+            f"spec.schedulingGates[{place}].name",
+            f"only deletion is allowed, but found new scheduling gate '{gate['name']}'",
+        )
+        for place, gate in enumerate(now.get("schedulingGates") or [])
+        if gate["name"] not in old
+    ]
 
 
 def _check_tolerations(was: Json, now: Json) -> list[Cause]:
@@ -103,24 +108,30 @@ def _check_narrowing(was: Json, now: Json) -> list[Cause]:
     causes: list[Cause] = []
     old, new = was.get("nodeSelector") or {}, now.get("nodeSelector") or {}
     if any(new.get(key) != value for key, value in old.items()):
-        shown = "map[" + " ".join(f"{k}:{v}" for k, v in sorted(new.items())) + "]"
+        shown = json.dumps(new, sort_keys=True, separators=(",", ":"))
         why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
         causes.append(invalid_value("spec.nodeSelector", shown, why))
-    path = "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
-    terms, changed = dig(was, path), dig(now, path)
-    if terms is not None and terms != changed and not _narrower(terms, changed):
-        why = "only additions are allowed (no mutations or deletions)"
-        causes.append(invalid_value(f"spec.{path}", "null", why))
-    return causes
+    return causes + _check_terms(dig(was, _TERMS), dig(now, _TERMS))
 
 
-def _narrower(terms: list[Json], changed: list[Json] | None) -> bool:
-    """Each old term keeps all its expressions, in order, with others after them."""
+def _check_terms(terms: list[Json] | None, changed: list[Json] | None) -> list[Cause]:
+    """Terms keep their number, and each of them all its expressions."""
+    if not terms or terms == changed:
+        return []
     if changed is None or len(changed) != len(terms):
-        return False
-    for old, new in zip(terms, changed, strict=True):
-        for part in ("matchExpressions", "matchFields"):
-            had, has = old.get(part) or [], new.get(part) or []
-            if has[: len(had)] != had:
-                return False
+        why = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        return [invalid_value(f"spec.{_TERMS}", "[{}]", why)]
+    why = "only additions are allowed (no mutations or deletions)"
+    return [
+        invalid_value(f"spec.{_TERMS}[{place}]", "{}", why)
+        for place, old in enumerate(terms)
+        if not _keeps(old, changed[place])
+    ]
+
+
+def _keeps(old: Json, new: Json) -> bool:
+    for part in ("matchExpressions", "matchFields"):
+        had, has = old.get(part) or [], new.get(part) or []
+        if has[: len(had)] != had:
+            return False
     return True

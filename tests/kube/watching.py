@@ -180,12 +180,23 @@ def _due_bookmarks(cluster: Cluster, watch: Watch) -> Iterator[bytes]:
         yield _bookmark(watch.target, version)
 
 
-def _look(cluster: Cluster, watch: Watch) -> tuple[list[bytes], bool]:
+def _first_lines(watch: Watch) -> list[bytes]:
+    """The initial state, once, and the mark of its end."""
+    lines = [event_line("ADDED", each) for each in watch.initial or ()]
+    watch.initial = None
+    if watch.marks_initial_end:
+        watch.marks_initial_end = False
+        lines.append(_bookmark(watch.target, watch.version, initial_end=True))
+    return lines
+
+
+def look(cluster: Cluster, watch: Watch) -> tuple[list[bytes], bool]:
     """The lines that are due and whether the watch ends after them."""
     with cluster.store.lock:
         watch.wake.clear()
+        lines = _first_lines(watch)
         try:
-            lines = list(_due(cluster, watch))
+            lines += _due(cluster, watch)
         except Compacted:
             message = f"too old resource version: {watch.version} ({cluster.store.compacted})"
             status = expired(message).body()
@@ -204,15 +215,8 @@ async def stream(cluster: Cluster, hub: Hub, watch: Watch) -> AsyncIterator[byte
     """
     hub.add(watch)
     try:
-        if watch.initial is not None:
-            chunk = b"".join(event_line("ADDED", each) for each in watch.initial)
-            watch.initial = None
-            if chunk:
-                yield chunk
-        if watch.marks_initial_end:
-            yield _bookmark(watch.target, watch.version, initial_end=True)
         while True:
-            lines, over = _look(cluster, watch)
+            lines, over = look(cluster, watch)
             if lines:
                 yield b"".join(lines)
             if over or watch.stopped == "ended":

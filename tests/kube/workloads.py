@@ -6,10 +6,12 @@ import hashlib
 import json
 
 from tests.kube.children import (
+    back_off,
     by_controller,
     create_child,
     delete_child,
     is_active,
+    is_backed_off,
     is_finished,
     is_terminating,
     pod_from_template,
@@ -185,13 +187,15 @@ def _step_replica_set(cluster: Cluster, replica_set: Stored, pods: dict[str, lis
     active = [pod for pod in owned if is_active(pod.body)]
     spec, name = replica_set.body["spec"], replica_set.key[1]
     if not is_terminating(replica_set.body):
-        for _ in range(spec["replicas"] - len(active)):
+        lacking = 0 if is_backed_off(cluster, replica_set) else spec["replicas"] - len(active)
+        for _ in range(lacking):
             body = pod_from_template(spec["template"], generateName=f"{name}-")
             try:
                 made = create_child(cluster, replica_set, POD, body)
             except Refusal as refusal:
                 message = f"Error creating: {refusal.message}"
                 _tell(cluster, replica_set, "FailedCreate", message)
+                back_off(cluster, replica_set)
                 break
             active.append(made)
             owned = [*owned, made]
@@ -237,7 +241,7 @@ def _step_stateful_set(
     ordered = spec["podManagementPolicy"] == "OrderedReady"
     for rank in range(spec["replicas"]):
         pod = owned.get(f"{name}-{rank}")
-        if pod is None:
+        if pod is None and not is_backed_off(cluster, stateful_set):
             _make_ordinal(cluster, stateful_set, rank, mark)
         if ordered and (pod is None or not is_ready(pod.body)):
             break
@@ -276,6 +280,7 @@ def _make_ordinal(cluster: Cluster, stateful_set: Stored, rank: int, mark: str) 
     except Refusal as refusal:
         message = f"create Pod {own} in StatefulSet {name} failed error: {refusal.message}"
         _tell_stateful(cluster, stateful_set, "FailedCreate", message)
+        back_off(cluster, stateful_set)
         return
     message = f"create Pod {own} in StatefulSet {name} successful"
     _tell_stateful(cluster, stateful_set, "SuccessfulCreate", message)
