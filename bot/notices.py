@@ -15,6 +15,7 @@ from bot.fields import FieldChange
 from scheduler.layout import AfterLease
 from scheduler.model import Basis, PreemptionRule, WaitReason
 from storage.audit import InterventionKind
+from storage.records import RecipeKind
 
 Cause = Literal["preempted", "node-lost", "failed", "drained"]
 """Why somebody waits again."""
@@ -71,7 +72,8 @@ class Party(_Args):
 class AdmittedArgs(_Args):
     """A gang was granted its GPUs. `nodes` are (node, GPUs); `until` is an epoch second.
 
-    `domain` are the (level, value) pairs that all its nodes share, coarse to fine.
+    `domain` are the (level, value) pairs that all its nodes share, coarse to fine. `made` says
+    that the bot makes its pods, and of which kind.
     """
 
     kind: Literal[NoticeKind.ADMITTED] = NoticeKind.ADMITTED
@@ -86,6 +88,7 @@ class AdmittedArgs(_Args):
     domain: tuple[tuple[str, str], ...] = ()
     until: float | None
     waited: float
+    made: RecipeKind | None = None
 
 
 class PreemptedArgs(_Args):

@@ -70,6 +70,7 @@ def card_of(
         topology=_asked_topology(first.topology),
         domain=domain,
         longer=longer(request, terms) if holding is not None else None,
+        recipe=request.recipe,
     )
 
 

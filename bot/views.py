@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from bot.asks import Ask
 from scheduler.doubts import NodeDoubt
 from scheduler.model import Explanation, Figure, LimitKind
-from storage.records import Role
+from storage.records import Recipe, Role
 from storage.states import RequestState
 
 
@@ -49,6 +49,8 @@ class RefusalCode(enum.StrEnum):
     LEASE_OVER = "lease-over"
     LEASE_MOVED = "lease-moved"
     CHANGED_MEANWHILE = "changed-meanwhile"
+    NOT_AN_IMAGE = "not-an-image"
+    COMMAND_TOO_LONG = "command-too-long"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +109,7 @@ class CardView:
     topology: str = ""
     domain: tuple[tuple[str, str], ...] = ()
     longer: float | None = None
+    recipe: Recipe | None = None
 
     @property
     def whole(self) -> str:

@@ -21,13 +21,33 @@ class Source(enum.StrEnum):
     CLUSTER = "cluster"
 
 
+class RecipeKind(enum.StrEnum):
+    """What the bot makes for a request: a pod to work in, or a job of an image."""
+
+    DEBUG = "debug"
+    RUN = "run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What the bot makes, from an admin's template. An empty `image` is the template's own.
+
+    `command` is a shell line as it was written; empty for what the image does by itself.
+    """
+
+    kind: RecipeKind
+    image: str = ""
+    command: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """A stored request. `attempt` counts admissions; `decision` is `<id>/<attempt>`.
 
     `ending` is the final state that a STOPPING request is on its way to; `ended_by` the
     person who asked for it. `lease_ends` is set while it holds GPUs, if it has a lease.
-    `run_for` is how long a simulated gang will really run (trace load), in seconds.
+    `run_for` is how long a simulated gang will really run (trace load), in seconds. Without a
+    `recipe` it is a hold: its owner makes the pods.
     """
 
     id: str
@@ -47,6 +67,7 @@ class Request:
     starving_since: dt.datetime | None = None
     channel: str | None = None
     thread_ts: str | None = None
+    recipe: Recipe | None = None
 
     @property
     def decision(self) -> str:

@@ -17,7 +17,7 @@ from scheduler.model import Admission, Workload
 from storage.accounts import Outcome
 from storage.audit import InterventionKind, InterventionState
 from storage.columns import Choice, Instant, JsonText, Names, Packed, Prose
-from storage.records import Audience, EventKind, Json, OutboxState, Role, Source
+from storage.records import Audience, EventKind, Json, OutboxState, Recipe, Role, Source
 from storage.states import RequestState
 
 _KEEP_IDS = {"sqlite_autoincrement": True}  # an id is never given twice, also after pruning
@@ -101,6 +101,7 @@ class RequestRow(Row, table=True):
     starving_since: dt.datetime | None = _instant(optional=True)
     channel: str | None = _text(optional=True)
     thread_ts: str | None = _text(optional=True)
+    recipe: Recipe | None = Field(sa_column=Column(Packed(Recipe), nullable=True))
 
 
 class TransitionRow(Row, table=True):

@@ -22,7 +22,7 @@ from bot.chat.replies import Picture
 from bot.chat.voice import Voice
 from bot.fairness import FairView
 from bot.reports import ReportView
-from storage.records import Role
+from storage.records import Recipe, RecipeKind, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,23 @@ def _map_picture(voice: Voice, view: views.MapView) -> Picture:
 _ASKED: dict[type[grammar.Command | Press], Callable[[Desk, Any, Asker], object]] = {
     grammar.Request: lambda desk, it, who: desk.submit(
         who.person, it.ask, key=who.key, channel=who.channel
+    ),
+    grammar.Hold: lambda desk, it, who: desk.submit(
+        who.person, it.ask, key=who.key, channel=who.channel
+    ),
+    grammar.Debug: lambda desk, it, who: desk.submit(
+        who.person,
+        it.ask,
+        key=who.key,
+        channel=who.channel,
+        recipe=Recipe(kind=RecipeKind.DEBUG),
+    ),
+    grammar.Run: lambda desk, it, who: desk.submit(
+        who.person,
+        it.ask,
+        key=who.key,
+        channel=who.channel,
+        recipe=Recipe(kind=RecipeKind.RUN, image=it.image, command=it.command),
     ),
     grammar.Cancel: lambda desk, it, who: desk.cancel(
         who.person, it.request, key=who.key, confirmed=it.confirmed

@@ -30,14 +30,20 @@ from bot.views import (
     Unconfirmed,
     WhyView,
 )
-from storage.records import OutboxItem, Person
+from storage.records import OutboxItem, Person, Recipe
 
 
 class Desk(Protocol):
     """One method for each thing a person can ask for. Safe to call from any thread."""
 
     def submit(
-        self, person_id: str, ask: Ask, *, key: str, channel: str | None = None
+        self,
+        person_id: str,
+        ask: Ask,
+        *,
+        key: str,
+        channel: str | None = None,
+        recipe: Recipe | None = None,
     ) -> Submitted | Refused: ...
 
     def examine(self, person_id: str, ask: Ask) -> tuple[Refused, ...]: ...

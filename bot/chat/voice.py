@@ -20,7 +20,7 @@ class Voice:
     words: Words
     people: People
     command: str = "/gpu "
-    label: str | None = "gpubot/request"
+    label: str | None = "gpubot.dev/request"
     oncall_group: str | None = None
     channel: str | None = None
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from scheduler.model import Admission, Node, NodeName, Seconds, Workload, WorkloadId
+from storage.records import Recipe
 
 
 class ClusterUnreachable(Exception):
@@ -125,12 +126,14 @@ class Start:
     """Let the gang run where the admission says. `decision` is unique per attempt.
 
     `run_for` is how long a simulated gang will run by itself, None if until it is stopped.
+    `recipe` is what the cluster makes for it; without one, its owner's pods are let in.
     """
 
     workload: Workload
     admission: Admission
     decision: str
     run_for: Seconds | None = None
+    recipe: Recipe | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,6 +64,7 @@ def say_admitted(ledger: Ledger, terms: Terms, request: Request, domain: Domain)
         domain=domain,
         until=request.lease_ends.timestamp() if request.lease_ends else None,
         waited=max(0.0, ledger.now - request.created.timestamp()),
+        made=request.recipe.kind if request.recipe is not None else None,
     )
     tell(ledger, f"admitted:{request.decision}", args, request.id, "channel", "thread")
 

@@ -56,6 +56,7 @@ def start(request: Request, admission: Admission) -> Start:
         admission=admission,
         decision=request.decision,
         run_for=request.run_for,
+        recipe=request.recipe,
     )
 
 

@@ -9,11 +9,12 @@ from bot.asks import Ask
 from bot.clock import moment
 from bot.desk.office import Office, S
 from bot.plans import Load, named, never_fits, plan, refuse
+from bot.recipes import check_recipe, with_name
 from bot.refusals import read_refusal, write_refusal
 from bot.remedies import mend, without
 from bot.views import NotReady, RefusalCode, Refused, Submitted
 from scheduler.model import Refusal, Seconds, Workload
-from storage.records import EventKind, Json, Person, Request, Role, Setting, Source
+from storage.records import EventKind, Json, Person, Recipe, Request, Role, Setting, Source
 from storage.work import Work
 
 LOAD_SLACK = 1.25  # background work asks for this much more time than it will need
@@ -30,11 +31,18 @@ class Submission(Office):
         *,
         key: str,
         channel: str | None = None,
+        recipe: Recipe | None = None,
     ) -> Submitted | Refused:
-        """Store a request and have it decided on; or say why it cannot be, creating nothing."""
+        """Store a request and have it decided on; or say why it cannot be, creating nothing.
+
+        With a recipe the cluster makes its pods; without one it is a hold.
+        """
         now = self._control.clock.now()
         person = self._directory.person(person_id)
-        planned = self._plan(ask, person, now)
+        if recipe is not None:
+            ask = with_name(ask, recipe)
+        wrong = None if recipe is None else check_recipe(recipe)
+        planned = self._plan(ask, person, now) if wrong is None else wrong
         if isinstance(planned, Refused):
             planned = self._with_example(planned, ask, person, now)
         with self._store.write() as work:
@@ -47,7 +55,7 @@ class Submission(Office):
             elif first and isinstance(planned, Workload):
                 request_id = work.requests.next_id()
                 request = _new_request(planned, request_id, ask.text, Source.CHAT, now)
-                request = dataclasses.replace(request, channel=channel)
+                request = dataclasses.replace(request, channel=channel, recipe=recipe)
                 work.requests.add(request)
                 event = work.events.add(EventKind.SUBMIT, request.id, person_id, request.created)
                 work.inbox.remember(key, {"request": request.id})

@@ -60,7 +60,7 @@ def redirected(voice: Voice, message: Message, where: str) -> Message:
 def _admitted(voice: Voice, args: notices.AdmittedArgs, audience: Audience) -> Message:
     words = voice.words
     if audience is Audience.THREAD:
-        use = words.how_to_use(args.request, voice.label) if voice.label else Markup()
+        use = words.how_to_use(args.request, voice.label, args.made) if voice.label else Markup()
         owner = voice.people.name(args.owner)
         parts: list[Part] = [Lines(words.admitted_title(args)), Lines(words.admitted(args, owner))]
         if len(args.nodes) > SHOWN_NODES:

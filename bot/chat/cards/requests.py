@@ -22,6 +22,7 @@ def request_parts(voice: Voice, view: CardView) -> list[Part]:
     return [
         Lines(words.headline(view)),
         Lines(words.who(view, voice.people.mention(view.owner))),
+        Lines(words.recipe(view)),
         Lines(_stand(voice, view)),
         Note(words.asked(view)),
         Buttons(buttons(voice, view)),

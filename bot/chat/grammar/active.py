@@ -12,9 +12,6 @@ from bot.chat.grammar.table import Option, combine, without
 UNANSWERED: frozenset[Verb] = frozenset(
     {
         Verb.TRY,
-        Verb.DEBUG,
-        Verb.RUN,
-        Verb.HOLD,
         Verb.WHEN,
         Verb.EDIT,
         Verb.GIVE,

@@ -12,7 +12,7 @@ from bot.asks import Ask, Period
 from bot.fairness import FairView
 from bot.reports import ReportView
 from bot.views import RefusalCode, Refused
-from storage.records import Person
+from storage.records import Person, Recipe
 from storage.states import RequestState
 from tests.bot.chat import accounting, saying
 
@@ -44,7 +44,13 @@ class MemoryDesk:
         self.before: Callable[[], None] = lambda: None
 
     def submit(
-        self, person_id: str, ask: Ask, *, key: str, channel: str | None = None
+        self,
+        person_id: str,
+        ask: Ask,
+        *,
+        key: str,
+        channel: str | None = None,
+        recipe: Recipe | None = None,
     ) -> views.Submitted | Refused:
         self.before()
         first = self.answers.get(key)
@@ -56,7 +62,10 @@ class MemoryDesk:
             )
         self.asks.append((person_id, ask, channel))
         card = dataclasses.replace(
-            saying.WAITING, request=f"R-{2000 + len(self.asks)}", owner=person_id
+            saying.WAITING,
+            request=f"R-{2000 + len(self.asks)}",
+            owner=person_id,
+            recipe=recipe,
         )
         self.cards[card.request] = card
         answer = views.Submitted(card=card, decided=True)

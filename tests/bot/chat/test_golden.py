@@ -24,7 +24,7 @@ from bot.chat.cards.home import home
 from bot.chat.message import Lines, Message, build
 from bot.chat.voice import Voice
 from scheduler.model import Basis, LimitKind, PreemptionRule, Verdict, WaitReason
-from storage.records import Audience
+from storage.records import Audience, Recipe, RecipeKind
 from tests.bot.chat import saying
 from tests.bot.chat.accounting import FAIR, REPORT
 
@@ -86,6 +86,8 @@ _DOMAINS: tuple[dict[str, int | float | str], ...] = (
 _Row = tuple[views.RefusalCode, dict[str, int | float | str], tuple[str, ...], LimitKind | None]
 _REFUSED: list[_Row] = [
     (views.RefusalCode.NO_SUCH_PERSON, {"person": "dan"}, (), None),
+    (views.RefusalCode.NOT_AN_IMAGE, {"image": "train model"}, (), None),
+    (views.RefusalCode.COMMAND_TOO_LONG, {"length": 2400, "most": 2000}, (), None),
     (views.RefusalCode.NO_TEAM, {}, (), None),
     (views.RefusalCode.UNKNOWN_TEAM, {"team": "npl"}, ("nlp",), None),
     (views.RefusalCode.NOT_YOUR_TEAM, {"team": "rl"}, ("nlp", "vision"), None),
@@ -232,6 +234,7 @@ def _messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message
         "mistakes",
         lambda: [lists.mistake(voice, _wrong(text)) for text in _MISTAKES[voice.words.language]],
     )
+    yield "recipes", lambda: _recipes(voice)
     yield "fair", lambda: [reports.fair(voice, FAIR)]
     yield (
         "report",
@@ -354,6 +357,18 @@ def _because(
     verdict = Verdict(reason=reason, figures={**_FIGURES[reason], **(more or {})})
     explanation = dataclasses.replace(saying.EXPLANATION, verdict=verdict)
     return dataclasses.replace(saying.WAITING, explanation=explanation)
+
+
+def _recipes(voice: Voice) -> list[Message]:
+    """What the bot makes: on the card, and when it is admitted."""
+    debug = Recipe(kind=RecipeKind.DEBUG)
+    run = Recipe(kind=RecipeKind.RUN, image="registry.example/train:1", command="python a.py <in")
+    cards = [dataclasses.replace(saying.WAITING, recipe=one) for one in (debug, run)]
+    told = [saying.ADMITTED.model_copy(update={"made": kind}) for kind in RecipeKind]
+    return [
+        *(requests.card(voice, card) for card in cards),
+        *(alerts.notice(voice, args, Audience.THREAD) for args in told),
+    ]
 
 
 def _statuses() -> list[views.StatusView]:

@@ -12,6 +12,7 @@ from bot import notices
 from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.english.standing import Standing
 from scheduler.model import Figure, PreemptionRule, Verdict, WaitReason
+from storage.records import RecipeKind
 from storage.states import RequestState
 
 _RULES: dict[PreemptionRule, str] = {
@@ -41,6 +42,22 @@ _CAUSES: dict[str, str] = {
     "preempted": "It was preempted",
     "node-lost": "It lost a node, so the whole gang was stopped",
     "failed": "Its pods failed",
+}
+
+
+_HOW_TO_USE: dict[RecipeKind | None, str] = {
+    None: (
+        "To use it, give your pods the label `{label}={request}`. "
+        "Done early? `/gpu release {request}`"
+    ),
+    RecipeKind.DEBUG: (
+        "Its pod is being made. Find it with `kubectl get pods -l {label}={request}` and go in "
+        "with `kubectl exec -it POD -- bash`. Done early? `/gpu release {request}`"
+    ),
+    RecipeKind.RUN: (
+        "Its pods are being made: `kubectl get pods -l {label}={request}`, "
+        "`kubectl logs -f POD`. It ends by itself, or with `/gpu release {request}`"
+    ),
 }
 
 
@@ -77,11 +94,10 @@ class Alerts(Standing):
         named = [say("{node} ({gpus})", node=node, gpus=gpus) for node, gpus in args.nodes]
         return say("Nodes (GPUs on each): {named}", named=self.several(named, 60))
 
-    def how_to_use(self, request: str, label: str) -> Markup:
-        """How pods find their grant."""
+    def how_to_use(self, request: str, label: str, made: RecipeKind | None) -> Markup:
+        """How pods find their grant, or the person the pods that are made."""
         return say(
-            "To use it, give your pods the label `{label}={request}`. "
-            "Done early? `/gpu release {request}`",
+            _HOW_TO_USE[made],
             label=label,
             request=request,
         )

@@ -134,6 +134,8 @@ class Mistakes(TurnedDown):
             RefusalCode.NAME_TOO_LONG: self._name_too_long,
             RefusalCode.TOO_MANY_WAITING: self._too_many,
             **self.turned_down(),
+            RefusalCode.NOT_AN_IMAGE: self._not_an_image,
+            RefusalCode.COMMAND_TOO_LONG: self._command_too_long,
         }
         why = sentences[refused.code](refused, Figures(refused.args))
         if refused.instead is None:
@@ -169,6 +171,23 @@ class Mistakes(TurnedDown):
         who = figures.text("person", "what")
         named = say(" {who}", who=who) if who else Markup()
         return say("I do not know that person{named}.", named=named)
+
+    def _not_an_image(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "`{image}` is not the name of an image. Try: "
+            "`/gpu run registry.example/train:1 8 h100 2h -- python train.py`",
+            image=figures.text("image"),
+        )
+
+    def _command_too_long(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "That command has {length:,} characters; at most {most:,} fit. Put it into a script in "
+            "the image.",
+            length=figures.number("length"),
+            most=figures.number("most"),
+        )
 
     def _no_team(self, refused: Refused, figures: Figures) -> Markup:
         del refused, figures

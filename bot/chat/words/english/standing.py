@@ -6,6 +6,7 @@ from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.english.reasons import Reasons
 from bot.views import CardView
 from scheduler.model import Spend
+from storage.records import RecipeKind
 from storage.states import RequestState
 
 _STATES: dict[RequestState, str] = {
@@ -64,6 +65,16 @@ class Standing(Reasons):
         if card.spend == Spend.HIGH:
             return say("on demand ({queue})", queue=card.queue)
         return say("pool {pool}", pool=card.pool)
+
+    def recipe(self, card: CardView) -> Markup:
+        """What the bot makes for it; empty for a hold."""
+        recipe = card.recipe
+        if recipe is None:
+            return Markup()
+        if recipe.kind is RecipeKind.DEBUG:
+            return say("A pod to work in, made when it starts.")
+        command = say(" with `{command}`", command=recipe.command) if recipe.command else Markup()
+        return say("Runs `{image}`{command}.", image=recipe.image, command=command)
 
     def stand(self, card: CardView, ended_by: Markup | None = None) -> Markup:
         """One or two sentences: what is true of it now, and what comes next."""

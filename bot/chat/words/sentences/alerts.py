@@ -8,6 +8,7 @@ from typing import Protocol
 from bot import notices
 from bot.chat.markup import Markup
 from scheduler.model import Figure, WaitReason
+from storage.records import RecipeKind
 
 
 class Alerts(Protocol):
@@ -25,8 +26,8 @@ class Alerts(Protocol):
         """Every node, for the thread."""
         ...
 
-    def how_to_use(self, request: str, label: str) -> Markup:
-        """How pods find their grant."""
+    def how_to_use(self, request: str, label: str, made: RecipeKind | None) -> Markup:
+        """How pods find their grant, or the person the pods that are made."""
         ...
 
     def admitted_group_title(self, group: Sequence[notices.AdmittedArgs]) -> Markup:

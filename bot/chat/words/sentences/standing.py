@@ -19,6 +19,10 @@ class Standing(Protocol):
         """Owner, team, pool and the terms of the request."""
         ...
 
+    def recipe(self, card: CardView) -> Markup:
+        """What the bot makes for it; empty for a hold."""
+        ...
+
     def stand(self, card: CardView, ended_by: Markup | None = None) -> Markup:
         """One or two sentences: what is true of it now, and what comes next."""
         ...
