@@ -12,6 +12,7 @@ from bot import notices
 from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.chinese.standing import Standing
 from scheduler.model import Figure, PreemptionRule, Verdict, WaitReason
+from storage.records import RecipeKind
 from storage.states import RequestState
 
 _RULES: dict[PreemptionRule, str] = {
@@ -35,6 +36,19 @@ _CAUSES: dict[str, str] = {
     "preempted": "被抢占了",
     "node-lost": "失去了一个节点，整组已停止",
     "failed": "pod 失败了",
+}
+
+
+_HOW_TO_USE: dict[RecipeKind | None, str] = {
+    None: "使用方法：给 pod 打上标签 `{label}={request}` 。提前用完？ `/gpu release {request}`",
+    RecipeKind.DEBUG: (
+        "正在创建 pod。用 `kubectl get pods -l {label}={request}` 找到它，再用 "
+        "`kubectl exec -it POD -- bash` 进入。提前用完？ `/gpu release {request}`"
+    ),
+    RecipeKind.RUN: (
+        "正在创建 pod： `kubectl get pods -l {label}={request}` ， `kubectl logs -f POD` 。"
+        "运行完自动结束，也可以 `/gpu release {request}`"
+    ),
 }
 
 
@@ -71,10 +85,10 @@ class Alerts(Standing):
         named = [say("{node} ({gpus})", node=node, gpus=gpus) for node, gpus in args.nodes]
         return say("节点（各自的卡数）：{named}", named=self.several(named, 60))
 
-    def how_to_use(self, request: str, label: str) -> Markup:
-        """How pods find their grant."""
+    def how_to_use(self, request: str, label: str, made: RecipeKind | None) -> Markup:
+        """How pods find their grant, or the person the pods that are made."""
         return say(
-            "使用方法：给 pod 打上标签 `{label}={request}` 。提前用完？ `/gpu release {request}`",
+            _HOW_TO_USE[made],
             label=label,
             request=request,
         )

@@ -134,6 +134,8 @@ class Mistakes(TurnedDown):
             RefusalCode.UNKNOWN_TARGET: self._unknown_target,
             RefusalCode.NAME_TOO_LONG: self._name_too_long,
             RefusalCode.TOO_MANY_WAITING: self._too_many,
+            RefusalCode.NOT_AN_IMAGE: self._not_an_image,
+            RefusalCode.COMMAND_TOO_LONG: self._command_too_long,
             **self.turned_down(),
         }
         why = sentences[refused.code](refused, Figures(refused.args))
@@ -309,6 +311,22 @@ class Mistakes(TurnedDown):
         del refused
         most = figures.number("most", "max", "limit") or 60
         return say("名称最多 {most:,} 个字符。", most=int(most))
+
+    def _not_an_image(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "`{image}` 不是镜像名。试试： "
+            "`/gpu run registry.example/train:1 8 h100 2h -- python train.py`",
+            image=figures.text("image") or " ",
+        )
+
+    def _command_too_long(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        length, most = figures.number("length"), figures.number("most")
+        sizes = Markup()
+        if length is not None and most is not None:
+            sizes = say("（ {length:,} 个字符，最多 {most:,} 个）", length=length, most=most)
+        return say("这条命令太长{sizes}。请把它写成镜像里的脚本。", sizes=sizes)
 
     def _too_many(self, refused: Refused, figures: Figures) -> Markup:
         del refused

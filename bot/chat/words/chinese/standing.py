@@ -6,6 +6,7 @@ from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.chinese.reasons import Reasons
 from bot.views import CardView
 from scheduler.model import Spend
+from storage.records import RecipeKind
 from storage.states import RequestState
 
 _STATES: dict[RequestState, str] = {
@@ -64,6 +65,16 @@ class Standing(Reasons):
         if card.spend == Spend.HIGH:
             return say("按需（{queue}）", queue=card.queue)
         return say("资源池 {pool}", pool=card.pool)
+
+    def recipe(self, card: CardView) -> Markup:
+        """What the bot makes for it; empty for a hold."""
+        recipe = card.recipe
+        if recipe is None:
+            return Markup()
+        if recipe.kind is RecipeKind.DEBUG:
+            return say("启动时会创建一个供登录调试的 pod。")
+        command = say("，命令 `{command}`", command=recipe.command) if recipe.command else Markup()
+        return say("运行镜像 `{image}`{command}。", image=recipe.image, command=command)
 
     def stand(self, card: CardView, ended_by: Markup | None = None) -> Markup:
         """One or two sentences: what is true of it now, and what comes next."""

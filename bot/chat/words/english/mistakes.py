@@ -177,16 +177,17 @@ class Mistakes(TurnedDown):
         return say(
             "`{image}` is not the name of an image. Try: "
             "`/gpu run registry.example/train:1 8 h100 2h -- python train.py`",
-            image=figures.text("image"),
+            image=figures.text("image") or " ",
         )
 
     def _command_too_long(self, refused: Refused, figures: Figures) -> Markup:
         del refused
+        length, most = figures.number("length"), figures.number("most")
+        sizes = Markup()
+        if length is not None and most is not None:
+            sizes = say(": {length:,} characters, and {most:,} fit", length=length, most=most)
         return say(
-            "That command has {length:,} characters; at most {most:,} fit. Put it into a script in "
-            "the image.",
-            length=figures.number("length"),
-            most=figures.number("most"),
+            "That command is too long{sizes}. Put it into a script of the image.", sizes=sizes
         )
 
     def _no_team(self, refused: Refused, figures: Figures) -> Markup:
