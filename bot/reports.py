@@ -6,11 +6,12 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 
 from bot.asks import Period
 from scheduler.model import Seconds
 from storage.accounts import Gauge, Grant, Outcome
+from storage.records import Estimate
 
 MOST_PEOPLE = 10
 MOST_POINTS = 400  # of a line in a plot; more would not be seen
@@ -182,6 +183,24 @@ def count_ends(
 ) -> int:
     """How many grants ended in a period in some way."""
     return sum(g.outcome is outcome and _ended_in(g, since, until) for g in grants)
+
+
+def judge(estimates: Sequence[Estimate]) -> Guess | None:
+    """How good the estimates were of what started in a period; None if none named a time."""
+    errors, parts, late = [], [], 0
+    for one in estimates:
+        if one.error is None or one.started is None:
+            continue
+        errors.append(abs(one.error))
+        waited = (one.started - one.at).total_seconds()
+        if waited > 0:
+            parts.append(abs(one.error) / waited)
+        late += one.high is not None and one.started > one.high
+    if not errors:
+        return None
+    return Guess(
+        count=len(errors), error=median(errors), relative=median(parts or [0.0]), late=late
+    )
 
 
 def curve(gauges: Sequence[Gauge]) -> tuple[Point, ...]:

@@ -40,6 +40,7 @@ class Reporting(Office):
         with self._store.read() as view:
             grants = view.grants.during(begin, end, team=team)
             gauges = view.gauges.during(begin, end)
+            estimates = view.estimates.settled(begin, end)
             starvations = view.transitions.count(STARVING, begin, end)
             interventions = view.interventions.count(begin, end)
         entitled = self._entitled(team)
@@ -61,6 +62,7 @@ class Reporting(Office):
             preemptions=reports.count_ends(grants, Outcome.PREEMPTED, begin, end),
             lost=reports.count_ends(grants, Outcome.LOST, begin, end),
             starvations=starvations,
+            guess=reports.judge(estimates),
             interventions=interventions,
         )
 

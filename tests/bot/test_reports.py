@@ -13,18 +13,20 @@ from hypothesis import strategies as st
 from bot.asks import Period
 from bot.control.sweeps import StarvationCheck, sample_usage
 from bot.reports import (
+    Guess,
     Waits,
     accounts,
     all_waits,
     count_ends,
     curve,
     handed_over,
+    judge,
     mean,
     most,
 )
 from bot.views import RefusalCode, Refused
 from storage.accounts import Gauge, Grant, Outcome
-from storage.records import Source
+from storage.records import Estimate, Source
 from tests.bot.house import ADA, BEN, House
 
 HOUR = 3600.0
@@ -162,6 +164,32 @@ def test_a_curve_is_thinned_and_has_gaps_where_nobody_looked() -> None:
     assert [point.joined for point in broken] == [True, True, False]
     assert mean([gauge(0, 32), gauge(5, 64)], lambda one: one.used) == 0.75
     assert mean([], lambda one: one.used) is None
+
+
+def estimate(request: str, likely: float | None, high: float | None, started: float) -> Estimate:
+    return Estimate(
+        request=request,
+        pool="team",
+        at=SINCE,
+        low=SINCE,
+        likely=None if likely is None else after(likely),
+        high=None if high is None else after(high),
+        basis="declared",
+        started=after(started),
+    )
+
+
+def test_estimates_are_judged_by_what_happened() -> None:
+    found = judge(
+        (
+            estimate("R-1", likely=2, high=3, started=4),  # two hours late, half of its wait
+            estimate("R-2", likely=3, high=4, started=2),  # an hour early
+            estimate("R-3", likely=1, high=2, started=1),
+            estimate("R-4", likely=None, high=None, started=9),  # no time was told
+        )
+    )
+    assert found == Guess(count=3, error=HOUR, relative=0.5, late=1)
+    assert judge((estimate("R-4", likely=None, high=None, started=9),)) is None
 
 
 def test_the_desk_reports_what_ran(house: House) -> None:
