@@ -219,7 +219,7 @@ class UnprotectedArgs(_Args):
 class ChangedArgs(_Args):
     """Somebody (`actor`) changed a request, or `given` it to another owner.
 
-    `ends` is an epoch second, None while it waits.
+    `ends` is an epoch second, None while it waits. `yours` is true for whoever has got it.
     """
 
     kind: Literal[NoticeKind.CHANGED] = NoticeKind.CHANGED
@@ -230,6 +230,7 @@ class ChangedArgs(_Args):
     given: bool
     changes: tuple[FieldChange, ...]
     ends: float | None = None
+    yours: bool = False
 
 
 class FlippedArgs(_Args):

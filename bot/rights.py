@@ -12,8 +12,12 @@ from storage.states import RequestState
 
 def may_end(person: Person, *, owner: str, team: str) -> bool:
     """Whether a person may end the work of an owner for a team, in whatever state it is."""
-    leads = person.role is Role.LEAD and team in person.teams
-    return owner == person.id or leads or person.role is Role.ADMIN
+    return owner == person.id or leads(person, team)
+
+
+def leads(person: Person, team: str) -> bool:
+    """Whether a person answers for what a team asks for."""
+    return person.role is Role.ADMIN or (person.role is Role.LEAD and team in person.teams)
 
 
 def seen_by(person: Person, card: CardView) -> CardView:

@@ -55,6 +55,11 @@ class Terms:
         """GPUs that belong to a team: the nominal quota of its own queues."""
         return sum(self.nominal(q.name) for q in self.layout.queues if q.team == team)
 
+    def team_of(self, queue: QueueName) -> TeamName | None:
+        """The team whose own queue it is; None for a shared one."""
+        found = self._queues.get(queue)
+        return found.team if found is not None else None
+
     def grace(self, queue: QueueName) -> Seconds:
         """How long the pods of this queue have between the notice and the stop."""
         pool = self._pool(queue)

@@ -51,6 +51,15 @@ class RefusalCode(enum.StrEnum):
     CHANGED_MEANWHILE = "changed-meanwhile"
     NOT_AN_IMAGE = "not-an-image"
     COMMAND_TOO_LONG = "command-too-long"
+    NOTHING_NEW = "nothing-new"
+    RUNS = "runs"
+    NOT_LOWER = "not-lower"
+    LEASE_PAST = "lease-past"
+    IN_TRANSIT = "in-transit"
+    SAME_OWNER = "same-owner"
+    NOT_IN_TEAM = "not-in-team"
+    ON_TEAM_QUOTA = "on-team-quota"
+    RECEIVER_FULL = "receiver-full"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 What waits joins its queue anew; its place is that of the `created` it comes with, so whoever
 changes it says whether it keeps its place. What it owes to waiting stays as long as `created`
-does. A promise (a claim) is kept where the change asks for nothing else of the cluster, and
-taken back otherwise. What runs keeps its pods, its nodes and its queue.
+does. A promise (a claim) or a reservation is kept where the change asks for nothing else of the
+cluster, and taken back otherwise. What runs keeps its pods, its nodes and its queue.
 """
 
 from __future__ import annotations
@@ -30,9 +30,12 @@ def amend_waiting(state: State, workload: Workload) -> None:
     if workload.created == before.created:
         kept = replace(workload, queued=before.queued, raised=0)
         workload = aging.raised(kept, before.raised)
-    if claim is not None and _same_demand(before, workload):
+    same = _same_demand(before, workload)
+    if claim is not None and same:
         waiting.workload = workload
         return
+    if not same:
+        state.reservations.drop(workload.id)
     _rejoin(state, waiting, claim, workload)
 
 
@@ -67,7 +70,7 @@ def amend_running(state: State, running: Running, workload: Workload, at: Second
     same = (before.pod_sets, before.queue, before.overflow, before.created)
     if same != (workload.pod_sets, workload.queue, workload.overflow, workload.created):
         raise EngineError(f"{workload.id} runs: its pods, queue and place cannot be changed")
-    workload = replace(workload, queued=before.queued)
+    workload = aging.raised(replace(workload, queued=before.queued, raised=0), before.raised)
     state.settle()
     amounts = running.charge.amounts
     if workload.team != before.team:

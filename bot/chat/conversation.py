@@ -128,6 +128,8 @@ _ASKED: dict[type[grammar.Command | Press], Callable[[Desk, Any, Asker], object]
         who.person, it.request, key=who.key, confirmed=it.confirmed
     ),
     grammar.Extend: lambda desk, it, who: desk.extend(who.person, it.request, it.by, key=who.key),
+    grammar.Edit: lambda desk, it, who: desk.edit(who.person, it.request, it.change, key=who.key),
+    grammar.Give: lambda desk, it, who: desk.give(who.person, it.request, it.to, key=who.key),
     Prolong: lambda desk, it, who: desk.extend(
         who.person, it.request, it.by, key=who.key, ends=it.ends
     ),

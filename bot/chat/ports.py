@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bot.answers import Changed
-from bot.asks import Ask, Period
+from bot.asks import Ask, Change, Period
 from bot.chat.message import Message
 from bot.fairness import FairView
 from bot.reports import ReportView
@@ -65,6 +65,12 @@ class Desk(Protocol):
         key: str,
         ends: float | None = None,
     ) -> Changed | Refused: ...
+
+    def edit(
+        self, person_id: str, request_id: str, change: Change, *, key: str
+    ) -> Changed | Refused: ...
+
+    def give(self, person_id: str, request_id: str, to: str, *, key: str) -> Changed | Refused: ...
 
     def status(self, person_id: str, what: str | None = None) -> StatusView | Refused: ...
 

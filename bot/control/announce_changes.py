@@ -82,4 +82,6 @@ def say_changed(
     tell(ledger, key, args, request.id, "thread")
     for person in dict.fromkeys((owner, request.workload.owner)):
         if person != order.actor:
-            put(ledger, f"{key}:{person}", args, Audience.PERSON, request.id, person)
+            yours = args.given and person == args.owner
+            mine = args.model_copy(update={"yours": yours})
+            put(ledger, f"{key}:{person}", mine, Audience.PERSON, request.id, person)

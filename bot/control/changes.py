@@ -71,6 +71,8 @@ def carry_out(engine: Engine, ledger: Ledger, order: DeskEvent) -> None:
         workload=after,
         lease_ends=_lease_ends(request, after),
     )
+    if request.state in HOLDS and (after.owner, after.team) != (current.owner, current.team):
+        ledger.hand_over(changed)
     announce_changes.say_changed(ledger, order, current.owner, changed, changes)
 
 

@@ -72,6 +72,7 @@ class Ledger:
         self._samples: list[UsageSample] = []
         self._gauges: list[Gauge] = []
         self._grants: list[Grant] = []
+        self._handed: list[Request] = []
         self._ends: dict[str, tuple[dt.datetime, Outcome]] = {}
         self._settings: dict[str, Setting | None] = {}
         self._interventions: dict[int, Intervention] = {}
@@ -240,6 +241,10 @@ class Ledger:
             )
         )
 
+    def hand_over(self, request: Request) -> None:
+        """Charge what a request holds to its new owner and team from now on."""
+        self._handed.append(request)
+
     def gauge(self, gauge: Gauge) -> None:
         """Keep a sample of the cluster."""
         self._gauges.append(gauge)
@@ -303,6 +308,9 @@ class Ledger:
             since = None if first else work.grants.last_end(grant.request)
             waited = grant.waited if since is None else (grant.begun - since).total_seconds()
             work.grants.open(dataclasses.replace(grant, waited=max(0.0, waited)))
+        for request in self._handed:
+            owner, team = request.workload.owner, request.workload.team
+            work.grants.hand_over(request.decision, self.at, owner=owner, team=team)
         work.grants.close(self._ends)
         for gauge in self._gauges:
             work.gauges.put(gauge)

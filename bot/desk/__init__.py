@@ -9,16 +9,15 @@ in its own module over what `Office` shares.
 
 from __future__ import annotations
 
+from bot.desk.giving import Giving
 from bot.desk.interventions import Interventions
-from bot.desk.leases import Leases
 from bot.desk.office import PATIENCE, Office
 from bot.desk.ordering import Ordering
 from bot.desk.reading import Reading
 from bot.desk.reporting import Reporting
-from bot.desk.submission import Submission
 
 __all__ = ["PATIENCE", "Desk", "Office"]
 
 
-class Desk(Submission, Ordering, Leases, Reading, Reporting, Interventions):
+class Desk(Giving, Ordering, Reading, Reporting, Interventions):
     """Everything a person can ask for. Safe to call from any thread."""

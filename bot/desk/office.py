@@ -66,6 +66,14 @@ class Office:
     def _wall(self) -> dt.datetime:
         return moment(self._control.wall.now())
 
+    def _owner(self, what: str) -> str | None:
+        """The id of the person that a name, an id or a mention (even one spelt out) means."""
+        word = what.strip().removeprefix("<@").removesuffix(">").removeprefix("@").split("|")[0]
+        if self._directory.knows(word):
+            return word
+        by_name = [p.id for p in self._directory.people() if p.name.lower() == word.lower()]
+        return by_name[0] if by_name else None
+
     def _card_of(self, request: Request) -> CardView:
         return self._cards([request])[0]
 

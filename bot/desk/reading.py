@@ -76,14 +76,6 @@ class Reading(Office):
         names = [*self._terms.teams, *(p.name for p in self._directory.people())]
         return refuse(RefusalCode.UNKNOWN_TARGET, near(word, names), what=word)
 
-    def _owner(self, what: str) -> str | None:
-        """The id of the person that a name, an id or a mention (even one spelt out) means."""
-        word = what.strip().removeprefix("<@").removesuffix(">").removeprefix("@").split("|")[0]
-        if self._directory.knows(word):
-            return word
-        by_name = [p.id for p in self._directory.people() if p.name.lower() == word.lower()]
-        return by_name[0] if by_name else None
-
     def queue(self, person_id: str, what: str | None = None, page: int = 1) -> QueueView | Refused:
         """Who waits, in the engine's own order and with its reasons; own rows first."""
         now = self._control.clock.now()

@@ -83,3 +83,30 @@ def test_what_cannot_be_extended_gets_one_clear_private_answer(rig: Rig) -> None
     answer = rig.command(ada, f"/gpu extend {request} {full_width}")
     assert "now ends" in answer["text"]
     assert ends(rig, request) == START + 6 * HOUR
+
+
+def test_edit_and_give_by_word(rig: Rig) -> None:
+    ada, lea = rig.visitor(ADA), rig.visitor(LEA)
+    for _ in range(2):
+        running(rig, "/gpu 8 h100 20h")
+    request = id_in(rig.command(ada, "/gpu 8 h100 4h name first")["text"])
+    rival = id_in(rig.command(ada, "/gpu 8 h100 4h")["text"])
+    rig.pass_time(60)
+    answer = rig.command(ada, f"/gpu edit {request} 4 gpus 2h")
+    assert "size 1×8 → 1×4" in answer["text"]
+    assert "keeps its place" in answer["text"]
+    answer = rig.command(ada, f"/gpu edit {request} 8 gpus 6h")
+    assert "goes to the back" in answer["text"]
+    queue = rig.command(ada, "/gpu queue")["text"]
+    assert queue.index(rival) < queue.index(request)
+    answer = rig.command(ada, f"/gpu give {request} <@{LEA.id}>")
+    assert LEA.name in answer["text"]
+    direct = lea.direct()
+    eventually(lambda: [m for m in lea.messages(direct) if "is yours now" in m["text"]])
+    assert request in rig.command(lea, "/gpu mine")["text"]
+    refused = rig.command(ada, f"/gpu edit {request} name mine")
+    assert "belongs to somebody else" in refused["text"]
+    rig.command(lea, f"/gpu cancel {request}")
+    eventually(lambda: rig.house.state(request) is S.CANCELLED)
+    late = rig.command(lea, f"/gpu edit {request} 2h")
+    assert "cancelled already" in late["text"]

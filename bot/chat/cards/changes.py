@@ -20,6 +20,7 @@ def changed(voice: Voice, answer: Changed) -> Message:
 
 def told(voice: Voice, args: Told, audience: Audience) -> Message:
     """What owner and thread hear."""
+    del audience
     words = voice.words
     match args:
         case notices.LeaseEndingArgs():
@@ -29,7 +30,7 @@ def told(voice: Voice, args: Told, audience: Audience) -> Message:
         case notices.ChangedArgs():
             names = voice.people.name
             lines = [Lines(words.told_change(args, names(args.actor), names))]
-            if args.given and audience is Audience.PERSON:
+            if args.yours:
                 lines.append(Lines(words.yours_now(args)))
             return build(lines)
 

@@ -13,8 +13,6 @@ UNANSWERED: frozenset[Verb] = frozenset(
     {
         Verb.TRY,
         Verb.WHEN,
-        Verb.EDIT,
-        Verb.GIVE,
         Verb.PREFS,
         Verb.LINK,
         Verb.PAUSE,

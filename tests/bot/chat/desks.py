@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from bot import views
 from bot.answers import Changed
-from bot.asks import Ask, Period
+from bot.asks import Ask, Change, Period
 from bot.fairness import FairView
 from bot.reports import ReportView
 from bot.views import RefusalCode, Refused
@@ -111,6 +111,16 @@ class MemoryDesk:
         if ends is not None and ends != saying.RUNNING.lease_ends:
             return Refused(code=RefusalCode.LEASE_MOVED, args={"request": request_id})
         return dataclasses.replace(saying.EXTENDED, changes=(saying.longer(by),))
+
+    def edit(
+        self, person_id: str, request_id: str, change: Change, *, key: str
+    ) -> Changed | Refused:
+        del person_id, request_id, change, key
+        return saying.EDITED
+
+    def give(self, person_id: str, request_id: str, to: str, *, key: str) -> Changed | Refused:
+        del person_id, request_id, to, key
+        return saying.GIVEN
 
     def status(self, person_id: str, what: str | None = None) -> views.StatusView | Refused:
         self.before()

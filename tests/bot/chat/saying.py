@@ -383,6 +383,38 @@ EXTENDED = Changed(
     card=dataclasses.replace(RUNNING, lease_ends=NOW + 9 * HOUR),
     changes=(longer(),),
 )
+EDITED = Changed(
+    kind=ChangeKind.EDITED,
+    card=WAITING,
+    changes=(
+        FieldChange(field=FieldName.SIZE, before="4×8", after="2×8"),
+        FieldChange(field=FieldName.PREEMPTIBLE, before=False, after=True),
+        FieldChange(field=FieldName.NAME, before=None, after="llama-sft"),
+    ),
+)
+GIVEN = Changed(
+    kind=ChangeKind.GIVEN,
+    card=dataclasses.replace(RUNNING, owner=BOB),
+    changes=(FieldChange(field=FieldName.OWNER, before=ANN, after=BOB),),
+)
+CHANGES = (
+    EXTENDED,
+    EDITED,
+    dataclasses.replace(EDITED, back=True),
+    dataclasses.replace(EDITED, decided=False),
+    GIVEN,
+    dataclasses.replace(GIVEN, card=WAITING, back=True),
+)
+HANDED = notices.ChangedArgs(
+    request="R-1042",
+    name="llama-sft",
+    owner=BOB,
+    actor=ANN,
+    given=True,
+    changes=GIVEN.changes,
+    ends=NOW + 9 * HOUR,
+    yours=True,
+)
 CHANGED = notices.ChangedArgs(
     request="R-1042",
     name="llama-sft",

@@ -18,7 +18,7 @@ from bot import notices, views
 from bot.asks import Ask
 from bot.chat import grammar
 from bot.chat.actions import FormPlace
-from bot.chat.cards import alerts, lists, reports, requests
+from bot.chat.cards import alerts, changes, lists, reports, requests
 from bot.chat.cards.form import form
 from bot.chat.cards.home import home
 from bot.chat.message import Lines, Message, build
@@ -155,6 +155,30 @@ _REFUSED: list[_Row] = [
     (views.RefusalCode.LEASE_OVER, {"request": "R-1042", "ended": saying.NOW}, (), None),
     (views.RefusalCode.LEASE_MOVED, {"request": "R-1042", "ends": saying.NOW}, (), None),
     (views.RefusalCode.CHANGED_MEANWHILE, {"request": "R-1042", "state": "running"}, (), None),
+    (views.RefusalCode.NOTHING_NEW, {"request": "R-1042"}, (), None),
+    (views.RefusalCode.RUNS, {"request": "R-1042"}, ("size", "topology"), None),
+    (
+        views.RefusalCode.NOT_LOWER,
+        {"request": "R-1042", "has": "medium", "priority": "high"},
+        (),
+        None,
+    ),
+    (
+        views.RefusalCode.LEASE_PAST,
+        {"request": "R-1042", "had": 7200.0, "asked": 3600.0},
+        (),
+        None,
+    ),
+    (views.RefusalCode.IN_TRANSIT, {"request": "R-1042", "state": "preempting"}, (), None),
+    (views.RefusalCode.SAME_OWNER, {"request": "R-1042", "person": "Bob"}, (), None),
+    (
+        views.RefusalCode.NOT_IN_TEAM,
+        {"request": "R-1042", "person": "Bob", "team": "nlp"},
+        (),
+        None,
+    ),
+    (views.RefusalCode.ON_TEAM_QUOTA, {"request": "R-1042", "team": "nlp"}, (), None),
+    (views.RefusalCode.RECEIVER_FULL, {"person": "Bob", "most": 200}, (), None),
 ]
 _INSTEAD = {
     views.RefusalCode.NEVER_FITS: Ask(gpus=10000, model="h100", duration=8 * 3600.0),
@@ -309,7 +333,9 @@ def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]
         "lease-ending",
         lambda: [alerts.notice(voice, each, Audience.PERSON) for each in saying.LEASES_ENDING],
     )
+    yield "changed", lambda: [changes.changed(voice, each) for each in saying.CHANGES]
     yield "lease-over", _notice(voice, saying.UNPROTECTED, Audience.PERSON)
+    yield "handed-over", _notice(voice, saying.HANDED, Audience.PERSON)
     yield "changed-thread", _notice(voice, saying.CHANGED, Audience.THREAD)
     yield (
         "undeliverable",

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from bot import notices
 from bot.answers import Changed, ChangeKind
 from bot.chat.markup import Markup, date, join, say
 from bot.chat.people import Names
+from bot.chat.words.chinese.fields import FIELDS
 from bot.chat.words.chinese.standing import Standing
 from bot.fields import FieldChange, FieldName, Value
 from scheduler.layout import AfterLease
 from storage.states import RequestState
-
-_FIELDS: Mapping[FieldName, str] = {
-    FieldName.SIZE: "大小",
-    FieldName.MINIMUM: "最小规模",
-    FieldName.MODEL: "GPU 型号",
-    FieldName.LEASE: "租期",
-    FieldName.PREEMPTIBLE: "可抢占",
-    FieldName.PRIORITY: "优先级",
-    FieldName.SPEND: "花费",
-    FieldName.PROVISION: "节点类型",
-    FieldName.TOPOLOGY: "放置",
-    FieldName.TEAM: "团队",
-    FieldName.NAME: "名称",
-    FieldName.OWNER: "申请人",
-}
 
 
 class Changes(Standing):
@@ -34,7 +20,7 @@ class Changes(Standing):
 
     def field(self, field: FieldName) -> Markup:
         """A part of a request, as people call it."""
-        return say(_FIELDS[field])
+        return say(FIELDS[field])
 
     def field_change(self, change: FieldChange, names: Names) -> Markup:
         """`租期 4 小时 → 6 小时`."""
@@ -91,6 +77,8 @@ class Changes(Standing):
     def _place_kept(self, done: Changed) -> Markup:
         if done.card.state is not RequestState.WAITING:
             return Markup()
+        if done.back and done.kind is ChangeKind.GIVEN:
+            return say("它排到新团队的队尾。")
         if done.back:
             return say("它要的比原来多，因此排到队尾。")
         return say("排队位置不变。")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from bot.chat.markup import Markup, date, say
+from bot.chat.words.chinese.fields import FIELDS
 from bot.chat.words.chinese.units import Units
 from bot.chat.words.figures import Figures
+from bot.fields import FieldName
 from bot.views import RefusalCode, Refused
 from storage.states import RequestState
 
@@ -25,6 +27,15 @@ class TurnedDown(Units):
             RefusalCode.LEASE_OVER: self._lease_over,
             RefusalCode.LEASE_MOVED: self._lease_moved,
             RefusalCode.CHANGED_MEANWHILE: self._meanwhile,
+            RefusalCode.NOTHING_NEW: self._nothing_new,
+            RefusalCode.RUNS: self._runs,
+            RefusalCode.NOT_LOWER: self._not_lower,
+            RefusalCode.LEASE_PAST: self._lease_past,
+            RefusalCode.IN_TRANSIT: self._in_transit,
+            RefusalCode.SAME_OWNER: self._same_owner,
+            RefusalCode.NOT_IN_TEAM: self._not_in_team,
+            RefusalCode.ON_TEAM_QUOTA: self._on_team_quota,
+            RefusalCode.RECEIVER_FULL: self._receiver_full,
         }
 
     def _somebody_waits(self, refused: Refused, figures: Figures) -> Markup:
@@ -81,6 +92,76 @@ class TurnedDown(Units):
             "{request} 同时被修改，或状态刚好变了。{now}请看一下，仍有需要的话再说一次。",
             request=_request(figures),
             now=now,
+        )
+
+    def _nothing_new(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say("{request} 本来就是这样。", request=_request(figures))
+
+    def _runs(self, refused: Refused, figures: Figures) -> Markup:
+        named = self.several([say(FIELDS[FieldName(field)]) for field in refused.near])
+        return say(
+            "{request} 正在运行，不能修改{named}：只能修改名称、租期，或降低优先级。"
+            "其他修改请释放后重新申请。",
+            request=_request(figures),
+            named=named,
+        )
+
+    def _not_lower(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "{request} 以{has}优先级运行；运行中的请求只能降低优先级，不能提高到{priority}。",
+            request=_request(figures),
+            has=self.priority_word(str(figures.text("has") or "")),
+            priority=self.priority_word(str(figures.text("priority") or "")),
+        )
+
+    def _lease_past(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "租期从启动时算起，{request} 已经运行了 {had}：{asked} 已经过了。"
+            "要现在结束，请说 `/gpu release {request}` 。",
+            request=_request(figures),
+            had=self.span(figures.number("had") or 0),
+            asked=self.span(figures.number("asked") or 0),
+        )
+
+    def _in_transit(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "{request} 正在停止，之后会回到队列：请过一两分钟再修改。", request=_request(figures)
+        )
+
+    def _same_owner(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        person = figures.text("person") or say("对方")
+        return say("{request} 本来就归 {person}。", request=_request(figures), person=person)
+
+    def _not_in_team(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "{request} 记在团队 {team} 名下，而 {person} 不在这个团队。请转让给团队里的人；"
+            "转让给别的团队，只有 {team} 的负责人或管理员可以。",
+            request=_request(figures),
+            team=figures.text("team") or say("所属"),
+            person=figures.text("person") or say("对方"),
+        )
+
+    def _on_team_quota(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "{request} 用的是团队 {team} 自己的配额，不能记到别的团队名下。"
+            "请释放它，让对方自己申请。",
+            request=_request(figures),
+            team=figures.text("team") or say("所属"),
+        )
+
+    def _receiver_full(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "{person} 已经有 {most:,} 个请求在排队，这是一个人的上限。",
+            person=figures.text("person") or say("对方"),
+            most=int(figures.number("most") or 0),
         )
 
 

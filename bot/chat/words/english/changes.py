@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from bot import notices
 from bot.answers import Changed, ChangeKind
 from bot.chat.markup import Markup, date, join, say
 from bot.chat.people import Names
+from bot.chat.words.english.fields import FIELDS
 from bot.chat.words.english.standing import Standing
 from bot.fields import FieldChange, FieldName, Value
 from scheduler.layout import AfterLease
 from storage.states import RequestState
-
-_FIELDS: Mapping[FieldName, str] = {
-    FieldName.SIZE: "size",
-    FieldName.MINIMUM: "smallest start",
-    FieldName.MODEL: "GPU model",
-    FieldName.LEASE: "lease",
-    FieldName.PREEMPTIBLE: "preemptible",
-    FieldName.PRIORITY: "priority",
-    FieldName.SPEND: "spend",
-    FieldName.PROVISION: "kind of nodes",
-    FieldName.TOPOLOGY: "nearness",
-    FieldName.TEAM: "team",
-    FieldName.NAME: "name",
-    FieldName.OWNER: "owner",
-}
 
 
 class Changes(Standing):
@@ -34,7 +20,7 @@ class Changes(Standing):
 
     def field(self, field: FieldName) -> Markup:
         """A part of a request, as people call it."""
-        return say(_FIELDS[field])
+        return say(FIELDS[field])
 
     def field_change(self, change: FieldChange, names: Names) -> Markup:
         """`lease 4 h → 6 h`."""
@@ -89,6 +75,8 @@ class Changes(Standing):
     def _place_kept(self, done: Changed) -> Markup:
         if done.card.state is not RequestState.WAITING:
             return Markup()
+        if done.back and done.kind is ChangeKind.GIVEN:
+            return say("It joins the line of its new team at the back.")
         if done.back:
             return say("It asks for more than before, so it goes to the back of its queue.")
         return say("It keeps its place in line.")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from bot.chat.markup import Markup, date, say
+from bot.chat.words.english.fields import FIELDS
 from bot.chat.words.english.units import Units
 from bot.chat.words.figures import Figures
+from bot.fields import FieldName
 from bot.views import RefusalCode, Refused
 from storage.states import RequestState
 
@@ -25,6 +27,15 @@ class TurnedDown(Units):
             RefusalCode.LEASE_OVER: self._lease_over,
             RefusalCode.LEASE_MOVED: self._lease_moved,
             RefusalCode.CHANGED_MEANWHILE: self._meanwhile,
+            RefusalCode.NOTHING_NEW: self._nothing_new,
+            RefusalCode.RUNS: self._runs,
+            RefusalCode.NOT_LOWER: self._not_lower,
+            RefusalCode.LEASE_PAST: self._lease_past,
+            RefusalCode.IN_TRANSIT: self._in_transit,
+            RefusalCode.SAME_OWNER: self._same_owner,
+            RefusalCode.NOT_IN_TEAM: self._not_in_team,
+            RefusalCode.ON_TEAM_QUOTA: self._on_team_quota,
+            RefusalCode.RECEIVER_FULL: self._receiver_full,
         }
 
     def _somebody_waits(self, refused: Refused, figures: Figures) -> Markup:
@@ -91,6 +102,82 @@ class TurnedDown(Units):
             "again if you still want it.",
             request=_request(figures),
             now=now,
+        )
+
+    def _nothing_new(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say("{request} is like that already.", request=_request(figures))
+
+    def _runs(self, refused: Refused, figures: Figures) -> Markup:
+        named = self.several([say(FIELDS[FieldName(field)]) for field in refused.near])
+        return say(
+            "{request} runs, so its {named} cannot change: only its name, its lease and a lower "
+            "priority can. Release it and ask anew for the rest.",
+            request=_request(figures),
+            named=named,
+        )
+
+    def _not_lower(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "{request} runs with {has} priority; what runs can only be lowered, not raised to "
+            "{priority}.",
+            request=_request(figures),
+            has=figures.text("has") or say("another"),
+            priority=figures.text("priority") or say("that"),
+        )
+
+    def _lease_past(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "A lease counts from the start, and {request} has run {had} already: {asked} would "
+            "be over. `/gpu release {request}` ends it now.",
+            request=_request(figures),
+            had=self.span(figures.number("had") or 0),
+            asked=self.span(figures.number("asked") or 0),
+        )
+
+    def _in_transit(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "{request} is just being stopped and goes back into line: change it then, in a "
+            "minute or two.",
+            request=_request(figures),
+        )
+
+    def _same_owner(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "{request} belongs to {person} already.",
+            request=_request(figures),
+            person=figures.text("person") or say("them"),
+        )
+
+    def _not_in_team(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "{request} is charged to team {team}, and {person} is not in it. Give it to somebody "
+            "of the team; to others only the lead of {team} or an admin can.",
+            request=_request(figures),
+            team=figures.text("team") or say("its"),
+            person=figures.text("person") or say("that person"),
+        )
+
+    def _on_team_quota(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "{request} runs on the own quota of team {team}, which others cannot be charged for. "
+            "Release it, and let them ask.",
+            request=_request(figures),
+            team=figures.text("team") or say("its"),
+        )
+
+    def _receiver_full(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "{person} has {most:,} requests waiting already, which is the most for one person.",
+            person=figures.text("person") or say("That person"),
+            most=int(figures.number("most") or 0),
         )
 
 
