@@ -15,11 +15,13 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from bot.background import STANDING, Background
 from bot.chat.announcer import Announcer, Places
 from bot.chat.app import build_app, identify, new_workers
+from bot.chat.locales import Locales
 from bot.chat.memory import StoredOnce, StoredOutbox
 from bot.chat.people import People
 from bot.chat.socket import Socket, SocketError
 from bot.chat.spool import Spool
 from bot.chat.voice import Voice
+from bot.chat.voices import Voices
 from bot.chat.webslack import SlackThreads, WebSlack, resolve_channel
 from bot.chat.words import words_for
 from bot.clock import Clock, ScaledClock, moment
@@ -101,7 +103,7 @@ class Bot:
                 oncall=_channel(client, settings.oncall_channel, "GPUBOT_ONCALL_CHANNEL"),
             )
             voice = Voice(
-                words=words_for(None),
+                words=words_for(settings.language),
                 people=People(core.desk.person),
                 oncall_group=settings.oncall_group,
                 channel=places.channel,
@@ -110,7 +112,7 @@ class Bot:
                 core.desk,
                 client=client,
                 identity=identify(client),
-                voice=voice,
+                voices=Voices(voice, locale=Locales(_hasty(client)).of),
                 once=once,
                 threads=SlackThreads(client),
                 workers=self._workers,
@@ -282,6 +284,11 @@ def names_standing(engine: Engine) -> frozenset[str]:
     running = (workload for workload, _ in engine.running())
     names = (one.name for one in (*engine.pending(), *running))
     return frozenset(name for name in names if name in STANDING)
+
+
+def _hasty(client: WebClient) -> WebClient:
+    """A client for what can be done without: somebody waits for the answer."""
+    return WebClient(token=client.token, base_url=client.base_url, timeout=1)
 
 
 def _channel(client: WebClient, name: str, variable: str) -> str:

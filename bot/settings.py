@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
@@ -46,6 +46,7 @@ class Settings(BaseSettings):
     channel: str = Field("gpu-resources", alias="GPUBOT_CHANNEL")
     oncall_channel: str = Field("gpu-oncall", alias="GPUBOT_ONCALL_CHANNEL")
     oncall_group: str | None = Field(None, alias="GPUBOT_ONCALL_GROUP")
+    language: Literal["en", "zh"] = Field("en", alias="GPUBOT_LANGUAGE")
     log_level: str = Field("INFO", alias="GPUBOT_LOG_LEVEL")
 
     @field_validator("slack_api_url")
@@ -129,6 +130,7 @@ _EXAMPLES = {
     "GPUBOT_CHANNEL": "gpu-resources",
     "GPUBOT_ONCALL_CHANNEL": "gpu-oncall",
     "GPUBOT_ONCALL_GROUP": "S0123ABCD",
+    "GPUBOT_LANGUAGE": "en (English) or zh (Chinese)",
     "GPUBOT_LOG_LEVEL": "INFO",
 }
 

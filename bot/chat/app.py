@@ -43,7 +43,8 @@ from bot.chat.ports import Desk, Once, Threads
 from bot.chat.presses import Press, Prolong
 from bot.chat.replies import Body, Place, Replier, place_of
 from bot.chat.spool import Workers
-from bot.chat.voice import Voice
+from bot.chat.voices import Voices
+from bot.chat.words import Words
 from bot.views import NotReady, RefusalCode, Refused
 
 COMMAND = "/gpu"
@@ -79,7 +80,7 @@ def build_app(
     *,
     client: WebClient,
     identity: Identity,
-    voice: Voice,
+    voices: Voices,
     once: Once,
     threads: Threads,
     workers: Executor | None = None,
@@ -108,7 +109,7 @@ def build_app(
         listener_executor=workers or new_workers(),
     )
     chat = Chat(
-        desk=desk, voice=voice, once=once, threads=threads, client=client, identity=identity
+        desk=desk, voices=voices, once=once, threads=threads, client=client, identity=identity
     )
     chat.register(app)
     app.error(Faults(chat, logger).handle)
@@ -127,13 +128,13 @@ class Chat:
         self,
         *,
         desk: Desk,
-        voice: Voice,
+        voices: Voices,
         once: Once,
         threads: Threads,
         client: WebClient,
         identity: Identity,
     ) -> None:
-        self.desk, self.voice, self.once, self.threads = desk, voice, once, threads
+        self.desk, self.voices, self.once, self.threads = desk, voices, once, threads
         self.client, self.identity = client, identity
         self.replier = Replier(client)
         self.deliveries = Deliveries(once)
@@ -206,10 +207,11 @@ class Chat:
         The desk's look comes before the acknowledgement, so that nobody fills it in twice.
         """
         view = body["view"]
-        filled = read_form(self.voice, view["state"]["values"])
         person = body["user"]["id"]
+        voice = self.voices.of(person)
+        filled = read_form(voice, view["state"]["values"])
         refused = self.desk.examine(person, filled.ask)
-        errors = {**mark_refused(self.voice, refused, view["state"]["values"]), **filled.errors}
+        errors = {**mark_refused(voice, refused, view["state"]["values"]), **filled.errors}
         if errors:
             ack(response_action="errors", errors=errors)
             return
@@ -252,7 +254,7 @@ class Chat:
     def on_unknown(self, ack: Ack, body: dict[str, Any]) -> None:
         """A button this version does not make."""
         ack()
-        self.replier.privately(place_of(body), build([Lines(self.voice.words.old_button())]))
+        self._reject_press(body)
 
     def _hear(self, text: str, body: Body) -> None:
         place = place_of(body)
@@ -276,8 +278,13 @@ class Chat:
         try:
             return model.model_validate_json(str(body["actions"][0].get("value") or ""))
         except ValidationError:
-            self.replier.privately(place_of(body), build([Lines(self.voice.words.old_button())]))
+            self._reject_press(body)
             return None
+
+    def _reject_press(self, body: Body) -> None:
+        place = place_of(body)
+        sentence = self.voices.of(place.user).words.old_button()
+        self.replier.privately(place, build([Lines(sentence)]))
 
     def _converse(
         self,
@@ -292,7 +299,7 @@ class Chat:
             if not mine:
                 return
             asker = Asker(person=place.user, key=key, channel=place.channel)
-            answer = conversation.answer(self.desk, self.voice, said, asker)
+            answer = conversation.answer(self.desk, self.voices.of(place.user), said, asker)
             if not self.deliveries.first_answer(key):
                 return
             if answer.picture is not None:
@@ -307,21 +314,22 @@ class Chat:
         if not self.once.first(f"open:{trigger}"):
             return
         place = place_of(body)
-        choices = self.desk.choices(place.user)
+        voice, choices = self.voices.of(place.user), self.desk.choices(place.user)
         if not choices.teams:
             nobody = Refused(code=RefusalCode.NO_TEAM)
-            self.replier.privately(place, refused_message(self.voice, nobody))
+            self.replier.privately(place, refused_message(voice, nobody))
             return
-        view = form(self.voice, choices, FormPlace(channel=place.channel), draft)
+        view = form(voice, choices, FormPlace(channel=place.channel), draft)
         try:
             self.client.views_open(trigger_id=trigger, view=view)
         except SlackApiError as error:
             if str(error.response.get("error")) not in _LOST_TRIGGER:
                 raise
-            self.replier.privately(place, lists.general_help(self.voice))
+            self.replier.privately(place, lists.general_help(voice))
 
     def _publish_home(self, user: str) -> None:
-        self.client.views_publish(user_id=user, view=home(self.voice, self.desk.home(user)))
+        view = home(self.voices.of(user), self.desk.home(user))
+        self.client.views_publish(user_id=user, view=view)
 
 
 class Faults:
@@ -333,16 +341,18 @@ class Faults:
     def handle(self, error: Exception, body: dict[str, Any]) -> None:
         """Called by Bolt with whatever a handler raised."""
         if isinstance(error, NotReady):
-            self._tell(body, self._chat.voice.words.not_ready())
+            self._tell(body, lambda words: words.not_ready())
             return
         fault = secrets.token_hex(4)
         kind = body.get("command") or (body.get("event") or {}).get("type") or body.get("type")
         self._logger.error("fault %s while handling %s", fault, kind, exc_info=error)
-        self._tell(body, self._chat.voice.words.unexpected(fault))
+        self._tell(body, lambda words: words.unexpected(fault))
 
-    def _tell(self, body: Body, sentence: Markup) -> None:
+    def _tell(self, body: Body, sentence: Callable[[Words], Markup]) -> None:
         try:
-            self._chat.replier.privately(place_of(body), build([Lines(sentence)]))
+            place = place_of(body)
+            words = self._chat.voices.of(place.user).words
+            self._chat.replier.privately(place, build([Lines(sentence(words))]))
         except (KeyError, OSError, SlackApiError):
             self._logger.exception("a failure could not be told to the person")
 

@@ -14,6 +14,7 @@ from bot import views
 from bot.answers import Changed
 from bot.chat import grammar
 from bot.chat.cards import changes, lists, reports, requests
+from bot.chat.lettering import labels
 from bot.chat.message import Lines, Message, build
 from bot.chat.picture import draw
 from bot.chat.ports import Desk
@@ -96,7 +97,7 @@ def _map_picture(voice: Voice, view: views.MapView) -> Picture:
         name=f"gpu-map-{view.by.value}.png",
         title=words.map_file_title,
         alt=words.map_alt(view),
-        content=draw(view, words),
+        content=draw(view, labels(words)),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.chat.lettering import labels
 from bot.chat.markup import Markup, join
 from bot.chat.message import Lines, Message, Note, Part, build
 from bot.chat.plots import draw_report
@@ -61,7 +62,7 @@ def report_picture(voice: Voice, view: ReportView) -> Picture:
         name=f"gpu-report-{view.period.value}.png",
         title=words.report_file_title,
         alt=words.report_alt(view),
-        content=draw_report(view, words),
+        content=draw_report(view, labels(words)),
     )
 
 

@@ -28,6 +28,7 @@ class SlackServer:
     calls: list[Call] = field(default_factory=list)
     errors: dict[str, list[str]] = field(default_factory=dict)
     parents: dict[str, dict[str, Any]] = field(default_factory=dict)
+    locales: dict[str, str] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, *methods: str) -> list[dict[str, Any]]:
@@ -56,6 +57,8 @@ class SlackServer:
             if method == "conversations.replies":
                 parent = self.parents.get(str(arguments.get("ts")))
                 return {"ok": True, "messages": [parent] if parent else []}
+            if method == "users.info":
+                return {"ok": True, "user": {"locale": self.locales.get(arguments["user"], "")}}
             return {"ok": True, "channel": arguments.get("channel"), "ts": stamp}
 
 

@@ -18,6 +18,7 @@ from slack_sdk import WebClient
 from bot.chat.actions import ActionId
 from bot.chat.app import Identity, build_app
 from bot.chat.discreet import discreet_logger, redact
+from bot.chat.voices import Voices
 from bot.chat.webslack import SlackThreads
 from bot.views import NotReady, RefusalCode, Refused
 from scheduler.model import LimitKind
@@ -45,7 +46,7 @@ class Room:
             self.desk,
             client=client,
             identity=identity,
-            voice=saying.VOICE,
+            voices=Voices(saying.VOICE, chosen={saying.CAT: "zh"}.get),
             once=self.once,
             threads=SlackThreads(client),
         )
@@ -561,3 +562,24 @@ def test_a_person_without_a_name_is_shown_by_id() -> None:
     assert people.name("U0NOBODY") == "U0NOBODY"
     assert people.mention("trace <user>") == "trace &lt;user&gt;"
     assert Person(id="U0NOBODY", name="").name == ""
+
+
+def test_everybody_is_answered_in_their_own_language(room: Room) -> None:
+    room.command("我的", user=saying.CAT)
+    room.command("我的", user=saying.ANN)
+    room.command("16 h100 8", user=saying.CAT)
+    room.quiet()
+    chinese, english, mistake = (call["text"] for call in room.slack.of("respond"))
+    assert chinese.startswith("*你的请求*")
+    assert english.startswith("*Yours*")
+    assert "没有单位" in mistake
+
+
+def test_the_form_and_home_speak_the_language_of_who_opens_them(room: Room) -> None:
+    room.command("申请", user=saying.CAT)
+    room.send(room.event({"type": "app_home_opened", "user": saying.CAT, "tab": "home"}))
+    room.quiet()
+    (opened,) = room.slack.of("views.open")
+    assert opened["view"]["title"]["text"] == "申请 GPU"
+    (published,) = room.slack.of("views.publish")
+    assert "你的请求" in json.dumps(published["view"], ensure_ascii=False)

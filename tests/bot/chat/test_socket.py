@@ -15,6 +15,7 @@ from bot.chat.announcer import Announcer, Places
 from bot.chat.app import build_app, identify
 from bot.chat.memory import StoredOnce, StoredOutbox
 from bot.chat.socket import DEAF_AFTER, Socket, SocketError
+from bot.chat.voices import Voices
 from bot.chat.webslack import SlackThreads, WebSlack, resolve_channel
 from bot.workspace.faults import FaultKind
 from bot.workspace.server import WorkspaceServer
@@ -41,7 +42,7 @@ class Running:
             self.desk,
             client=client,
             identity=identify(client),
-            voice=saying.VOICE,
+            voices=Voices(saying.VOICE),
             once=self.once,
             threads=SlackThreads(client),
         )
