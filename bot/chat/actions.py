@@ -5,10 +5,15 @@ A value that does not fit (older, newer or forged) is a ValidationError; nothing
 
 from __future__ import annotations
 
+import datetime as dt
 import enum
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from bot.asks import End
+from bot.byhand import LONGEST_REASON, Wish
+from storage.audit import InterventionKind
 
 
 class ActionId(enum.StrEnum):
@@ -22,6 +27,8 @@ class ActionId(enum.StrEnum):
     REFRESH = "gpubot.refresh"
     PREVIOUS = "gpubot.previous"
     NEXT = "gpubot.next"
+    ORDER = "gpubot.order"
+    ORDER_MOVE = "gpubot.order.move"
 
 
 FORM = "gpubot.form"
@@ -67,6 +74,50 @@ class PageValue(_Value):
 
     what: str | None = Field(default=None, max_length=80)
     page: int = Field(ge=1, le=99999)
+
+
+class WishValue(_Value):
+    """A button that gives an order of an admin; the desk checks the person and the order again."""
+
+    kind: InterventionKind
+    target: str = Field(max_length=100)
+    reason: str = Field(min_length=1, max_length=LONGEST_REASON)
+    after: float | None = Field(default=None, gt=0, le=366 * 86400.0, allow_inf_nan=False)
+    day: dt.date | None = None
+    minute: int | None = Field(default=None, ge=0, lt=1440)
+    gpus: int | None = Field(default=None, ge=0, le=10**9)
+    flavor: str | None = Field(default=None, max_length=100)
+    beneficiary: str | None = Field(default=None, pattern=r"^R-[0-9]{1,12}$")
+    move: bool | None = None
+
+    @classmethod
+    def of(cls, wish: Wish) -> WishValue:
+        """What the button of a wish carries."""
+        return cls(
+            kind=wish.kind,
+            target=wish.target,
+            reason=wish.reason,
+            after=wish.end.after,
+            day=wish.end.day,
+            minute=wish.end.minute,
+            gpus=wish.gpus,
+            flavor=wish.flavor,
+            beneficiary=wish.beneficiary,
+            move=wish.move,
+        )
+
+    def wish(self) -> Wish:
+        """The wish that it carries."""
+        return Wish(
+            kind=self.kind,
+            target=self.target,
+            reason=self.reason,
+            end=End(after=self.after, day=self.day, minute=self.minute),
+            gpus=self.gpus,
+            flavor=self.flavor,
+            beneficiary=self.beneficiary,
+            move=self.move,
+        )
 
 
 class EmptyValue(_Value):

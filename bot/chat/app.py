@@ -29,6 +29,7 @@ from bot.chat.actions import (
     FormPlace,
     PageValue,
     RequestValue,
+    WishValue,
 )
 from bot.chat.cards import lists
 from bot.chat.cards.form import form, mark_refused, read_form
@@ -40,7 +41,7 @@ from bot.chat.discreet import LIBRARY_LOGGERS, discreet_logger
 from bot.chat.markup import Markup
 from bot.chat.message import Lines, build
 from bot.chat.ports import Desk, Once, Threads
-from bot.chat.presses import Press, Prolong
+from bot.chat.presses import Confirmed, Press, Prolong
 from bot.chat.replies import Body, Place, Replier, place_of
 from bot.chat.spool import Workers
 from bot.chat.voices import Voices
@@ -152,6 +153,8 @@ class Chat:
             (ActionId.CANCEL, self.on_cancel),
             (ActionId.RELEASE, self.on_release),
             (ActionId.EXTEND, self.on_extend),
+            (ActionId.ORDER, self.on_order),
+            (ActionId.ORDER_MOVE, self.on_order),
             (ActionId.REQUEST, self.on_shortcut),
             (ActionId.REFRESH, self.on_refresh),
             (ActionId.PREVIOUS, self.on_page),
@@ -242,6 +245,14 @@ class Chat:
         if value is not None:
             said = Prolong(value.request, value.by, value.ends)
             self._converse(said, place_of(body), _press_key(body), private=True)
+
+    def on_order(self, ack: Ack, body: dict[str, Any]) -> None:
+        """An order of an admin, confirmed."""
+        ack()
+        value = self._value(body, WishValue)
+        if value is not None:
+            said = Confirmed(value.wish())
+            self._converse(said, place_of(body), _press_key(body), private=True, replace=True)
 
     def on_page(self, ack: Ack, body: dict[str, Any]) -> None:
         """Another page of the queue, in place of the one shown."""

@@ -12,15 +12,17 @@ from typing import Any
 
 from bot import views
 from bot.answers import Changed
+from bot.byhand import Declined, Intervened, Preview
 from bot.chat import grammar
-from bot.chat.cards import changes, lists, reports, requests
+from bot.chat.cards import changes, interventions, lists, reports, requests
 from bot.chat.lettering import labels
 from bot.chat.message import Lines, Message, build
 from bot.chat.picture import draw
 from bot.chat.ports import Desk
-from bot.chat.presses import Press, Prolong
+from bot.chat.presses import Confirmed, Press, Prolong
 from bot.chat.replies import Picture
 from bot.chat.voice import Voice
+from bot.chat.wishes import wish_of
 from bot.fairness import FairView
 from bot.reports import ReportView
 from storage.records import Recipe, RecipeKind, Role
@@ -140,6 +142,21 @@ _ASKED: dict[type[grammar.Command | Press], Callable[[Desk, Any, Asker], object]
     grammar.Mine: lambda desk, _, who: desk.mine(who.person),
     grammar.Map: lambda desk, it, _: desk.map(it.by),
     grammar.Fair: lambda desk, it, who: desk.fair(who.person, it.team),
+    **dict.fromkeys(
+        (
+            grammar.Pause,
+            grammar.Resume,
+            grammar.Boost,
+            grammar.Preempt,
+            grammar.Drain,
+            grammar.Undrain,
+            grammar.Quota,
+        ),
+        lambda desk, it, who: desk.intervene(who.person, wish_of(it), key=who.key),
+    ),
+    Confirmed: lambda desk, it, who: desk.intervene(
+        who.person, it.wish, key=who.key, confirmed=True
+    ),
     grammar.Report: lambda desk, it, _: desk.report(it.period, it.team),
 }
 """How each command is put to the desk."""
@@ -157,6 +174,9 @@ _SHOWN: dict[type, Callable[[Voice, Any], Message]] = {
     views.MapView: _map,
     FairView: reports.fair,
     ReportView: reports.report,
+    Declined: interventions.declined,
+    Preview: interventions.preview,
+    Intervened: interventions.intervened,
 }
 """How each answer of the desk is shown in words."""
 
@@ -166,5 +186,7 @@ _DRAWN: dict[type, Callable[[Voice, Any], Picture]] = {
 }
 """What comes with a picture."""
 
-_PRIVATE: frozenset[type] = frozenset({views.Refused, views.Unconfirmed, Changed})
+_PRIVATE: frozenset[type] = frozenset(
+    {views.Refused, views.Unconfirmed, Changed, Declined, Preview, Intervened}
+)
 """What only the asker sees, wherever it was asked."""

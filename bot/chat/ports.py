@@ -12,6 +12,7 @@ from typing import Protocol
 
 from bot.answers import Changed
 from bot.asks import Ask, Change, Period
+from bot.byhand import ByHandAnswer, Wish
 from bot.chat.message import Message
 from bot.fairness import FairView
 from bot.reports import ReportView
@@ -87,6 +88,10 @@ class Desk(Protocol):
     def report(
         self, period: Period = Period.WEEK, team: str | None = None
     ) -> ReportView | Refused: ...
+
+    def intervene(
+        self, person_id: str, wish: Wish, *, key: str, confirmed: bool = False
+    ) -> ByHandAnswer: ...
 
     def mine(self, person_id: str) -> MineView: ...
 

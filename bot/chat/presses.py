@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bot.byhand import Wish
+
 
 @dataclass(frozen=True, slots=True)
 class Prolong:
@@ -14,4 +16,11 @@ class Prolong:
     ends: float
 
 
-Press = Prolong
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """An order of an admin, after it was shown what it would do."""
+
+    wish: Wish
+
+
+Press = Prolong | Confirmed

@@ -83,7 +83,7 @@ def _pause(engine: Engine, terms: Terms, wanted: Mapping[str, Setting]) -> None:
         queue = QueueName(name)
         pause = events.QueuePaused(
             queue=queue,
-            by=setting.author,
+            by=str(value_of(setting).get("by", setting.author)),
             reason=setting.reason,
             until=None if setting.until is None else setting.until.timestamp(),
         )

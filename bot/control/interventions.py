@@ -68,7 +68,8 @@ def _pause(
     queues = _names(order.wish, "queues")
     before = [queue for queue in queues if name_of(PAUSE, queue) in found.settings]
     for queue in queues:
-        _put(ledger, found, order, name_of(PAUSE, queue), {})
+        said = {"by": order.wish.get("by", order.actor)}
+        _put(ledger, found, order, name_of(PAUSE, queue), said)
     waiting = [one for queue in queues for one in engine.pending(QueueName(queue))]
     done = _in_force(ledger, order, before={"paused": before}, after={"paused": queues})
     proclaim.say_done(

@@ -53,7 +53,7 @@ class Interventions(Office):
         """Take an order, or show what it would do; the same key gets the same answer again."""
         now = self._control.clock.now()
         wish = replace(wish, reason=wish.reason.strip()[:LONGEST_REASON])
-        planned = self._may(person_id, wish, now) or self._plan_order(wish, now)
+        planned = self._may(person_id, wish, now) or self._plan_order(person_id, wish, now)
         if isinstance(planned, _Plan) and planned.preview is not None and not confirmed:
             return planned.preview
         with self._store.write() as work:
@@ -107,10 +107,10 @@ class Interventions(Office):
             return _decline(wish, DeclineCode.END_PASSED)
         return None
 
-    def _plan_order(self, wish: Wish, now: float) -> _Plan | Declined:
+    def _plan_order(self, person_id: str, wish: Wish, now: float) -> _Plan | Declined:
         match wish.kind:
             case K.PAUSE | K.RESUME:
-                return self._plan_pause(wish)
+                return self._plan_pause(person_id, wish)
             case K.BOOST:
                 return self._plan_boost(wish)
             case K.PREEMPT:
@@ -120,7 +120,7 @@ class Interventions(Office):
             case K.QUOTA:
                 return self._plan_quota(wish, now)
 
-    def _plan_pause(self, wish: Wish) -> _Plan | Declined:
+    def _plan_pause(self, person_id: str, wish: Wish) -> _Plan | Declined:
         queues = queues_named(self._terms, wish.target)
         if not queues:
             return self._unknown_place(wish)
@@ -132,7 +132,7 @@ class Interventions(Office):
                 others = tuple(name.removeprefix(PAUSE) for name in paused)
                 return _decline(wish, DeclineCode.NOT_PAUSED, others, where=wish.target)
         target = wish.target if len(queues) > 1 else names[0]
-        return _Plan(target, {"queues": names})
+        return _Plan(target, {"queues": names, "by": self._directory.person(person_id).name})
 
     def _plan_boost(self, wish: Wish) -> _Plan | Declined:
         request = self._request_of(wish.target)

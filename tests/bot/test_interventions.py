@@ -150,7 +150,7 @@ def test_a_pause_holds_through_a_restart_until_its_end_and_then_says_so(house: H
     why = house.desk.card(request).explanation
     assert why is not None
     assert why.verdict.reason is WaitReason.PAUSED
-    assert why.verdict.figures["by"] == ANA.id
+    assert why.verdict.figures["by"] == ANA.name
     assert why.verdict.figures["because"] == "new switches"
     house.step(HOUR)
     house.step()

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from bot import notices
-from bot.chat.cards import changes
+from bot.chat.cards import changes, interventions
 from bot.chat.markup import Markup, is_user_id, join
 from bot.chat.message import Line, Lines, Message, Note, Part, build
 from bot.chat.voice import Voice
@@ -180,6 +180,10 @@ _RENDERERS: dict[type[notices.NoticeArgs], Callable[[Voice, Any, Audience], Mess
     notices.RepairedArgs: _repaired,
     notices.NodeFailedArgs: _node_failed,
     notices.OverfullArgs: _overfull,
+    notices.InterventionArgs: interventions.told,
+    notices.InterventionOverArgs: interventions.told,
+    notices.InterventionFailedArgs: interventions.told,
+    notices.DisplacedArgs: interventions.told,
     notices.MonthlyArgs: _monthly,
 }
 """Every kind of notice but the card."""

@@ -15,13 +15,6 @@ UNANSWERED: frozenset[Verb] = frozenset(
         Verb.WHEN,
         Verb.PREFS,
         Verb.LINK,
-        Verb.PAUSE,
-        Verb.RESUME,
-        Verb.BOOST,
-        Verb.PREEMPT,
-        Verb.DRAIN,
-        Verb.UNDRAIN,
-        Verb.QUOTA,
     }
 )
 """Verbs that are read but that no desk answers: who makes one work takes it out here."""

@@ -245,10 +245,11 @@ class Boost:
 
 @dataclass(frozen=True, slots=True)
 class Preempt:
-    """Stop a request for what the engine does not know of."""
+    """Stop a request for what the engine does not know of; `winner` starts in its place."""
 
     request: str
     reason: str
+    winner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,10 @@ EXAMPLES: Mapping[Verb, tuple[str, ...]] = {
     Verb.PAUSE: ("pause shared-multi for 2h reason switch upgrade",),
     Verb.RESUME: ("resume shared-multi reason upgrade done",),
     Verb.BOOST: ("boost R-1042 priority high for 6h reason paper deadline",),
-    Verb.PREEMPT: ("preempt R-1042 reason node replacement",),
+    Verb.PREEMPT: (
+        "preempt R-1042 for R-1050 reason paper deadline",
+        "preempt R-1042 reason node replacement",
+    ),
     Verb.DRAIN: ("drain h100-0042 for 2h reason fan replacement",),
     Verb.UNDRAIN: ("undrain h100-0042 reason fan replaced",),
     Verb.QUOTA: (
@@ -92,7 +95,7 @@ CHINESE_EXAMPLES: Mapping[Verb, tuple[str, ...]] = {
     Verb.PAUSE: ("暂停 shared-multi 2小时 原因 交换机升级",),
     Verb.RESUME: ("恢复 shared-multi 原因 升级完成",),
     Verb.BOOST: ("加急 R-1042 高优先级 6小时 原因 论文截稿",),
-    Verb.PREEMPT: ("抢占 R-1042 原因 更换节点",),
+    Verb.PREEMPT: ("抢占 R-1042 给 R-1050 原因 论文截稿", "抢占 R-1042 原因 更换节点"),
     Verb.DRAIN: ("排空 h100-0042 2小时 原因 更换风扇",),
     Verb.UNDRAIN: ("取消排空 h100-0042 原因 风扇已更换",),
     Verb.QUOTA: (

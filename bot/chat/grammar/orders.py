@@ -6,7 +6,13 @@ import re
 
 from bot.chat.grammar import commands as said
 from bot.chat.grammar.errors import Expected, Mistake
-from bot.chat.grammar.pieces import look_up, skip_filler, take_name, take_request
+from bot.chat.grammar.pieces import (
+    look_up,
+    skip_filler,
+    surely_a_request,
+    take_name,
+    take_request,
+)
 from bot.chat.grammar.reading import Cursor, Wrong
 from bot.chat.grammar.sizes import MOST_GPUS, NUMBER
 from bot.chat.grammar.spans import starts_a_span, take_end
@@ -60,8 +66,20 @@ def read_boost(cursor: Cursor, here: str | None) -> said.Command:
 
 
 def read_preempt(cursor: Cursor, here: str | None) -> said.Command:
-    """`preempt R-1042 reason node replacement`."""
-    return said.Preempt(take_request(cursor, here), take_reason(cursor))
+    """`preempt R-1042 for R-1050 reason node replacement`; for whom may be left out."""
+    request, winner = take_request(cursor, here), _take_winner(cursor)
+    return said.Preempt(request, take_reason(cursor), winner)
+
+
+def _take_winner(cursor: Cursor) -> str | None:
+    """`for R-1050`, if that comes next."""
+    token, after = cursor.peek(), cursor.peek(1)
+    if token is None or after is None or not surely_a_request(after):
+        return None
+    if token.quoted or token.word not in cursor.lexicon.filler:
+        return None
+    cursor.take()
+    return take_request(cursor, None)
 
 
 def read_quota(cursor: Cursor, here: str | None) -> said.Command:

@@ -145,7 +145,8 @@ def _(command: said.Boost) -> str:
 
 @spell_command.register
 def _(command: said.Preempt) -> str:
-    return _order("preempt", command.request, command.reason)
+    winner = f"for {command.winner}" if command.winner else ""
+    return _order("preempt", command.request, winner, command.reason)
 
 
 @spell_command.register

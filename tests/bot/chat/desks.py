@@ -9,6 +9,7 @@ from collections.abc import Callable
 from bot import views
 from bot.answers import Changed
 from bot.asks import Ask, Change, Period
+from bot.byhand import ByHandAnswer, DeclineCode, Declined, Wish
 from bot.fairness import FairView
 from bot.reports import ReportView
 from bot.views import RefusalCode, Refused
@@ -39,6 +40,7 @@ class MemoryDesk:
         self.asks: list[tuple[str, Ask, str | None]] = []
         self.answers: dict[str, views.Submitted | views.Done | Refused] = {}
         self.examined: list[Ask] = []
+        self.wishes: list[tuple[str, Wish, bool]] = []
         self.wrong: tuple[Refused, ...] = ()
         self.offered = saying.CHOICES
         self.before: Callable[[], None] = lambda: None
@@ -149,6 +151,13 @@ class MemoryDesk:
 
     def report(self, period: Period = Period.WEEK, team: str | None = None) -> ReportView | Refused:
         return dataclasses.replace(accounting.REPORT, period=period, team=team)
+
+    def intervene(
+        self, person_id: str, wish: Wish, *, key: str, confirmed: bool = False
+    ) -> ByHandAnswer:
+        del key
+        self.wishes.append((person_id, wish, confirmed))
+        return Declined(code=DeclineCode.ADMINS_ONLY, kind=wish.kind, near=(saying.BOB,))
 
     def mine(self, person_id: str) -> views.MineView:
         return dataclasses.replace(saying.HOME.mine, person=person_id)

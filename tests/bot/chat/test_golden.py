@@ -25,6 +25,7 @@ from bot.chat.message import Lines, Message, build
 from bot.chat.voice import Voice
 from scheduler.model import Basis, LimitKind, PreemptionRule, Verdict, WaitReason
 from storage.records import Audience, Recipe, RecipeKind
+from tests.bot.chat import interventions as orders
 from tests.bot.chat import saying
 from tests.bot.chat.accounting import FAIR, REPORT
 
@@ -32,7 +33,12 @@ FOLDER = Path(__file__).parents[2] / "golden"
 LANGUAGES = ("en", "zh")
 
 _FIGURES: dict[WaitReason, dict[str, int | float | str]] = {
-    WaitReason.PAUSED: {"queue": "shared-multi", "by": "Cat"},
+    WaitReason.PAUSED: {
+        "queue": "shared-multi",
+        "by": "Cat",
+        "because": "switch upgrade",
+        "until": 1767609000.0,
+    },
     WaitReason.MISCONFIGURED: {"queue": "nlp", "problem": "no flavor"},
     WaitReason.EXCEEDS_LIMIT: {"asked": 24, "most": 16, "where": "nlp"},
     WaitReason.NO_FLAVOR: {"model": "b200"},
@@ -288,6 +294,7 @@ def _messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message
         "reasons-domain",
         lambda: [requests.card(voice, _because(WaitReason.TOPOLOGY, more)) for more in _DOMAINS],
     )
+    yield from orders.messages(voice)
     yield from _alerts(voice)
 
 

@@ -22,11 +22,12 @@ from bot.chat.words.chinese.alerts import Alerts
 from bot.chat.words.chinese.answers import Answers
 from bot.chat.words.chinese.changes import Changes
 from bot.chat.words.chinese.forms import Forms
+from bot.chat.words.chinese.interventions import Interventions
 from bot.chat.words.chinese.maps import Maps
 from bot.chat.words.chinese.reports import Reports
 
 
-class Chinese(Alerts, Answers, Changes, Forms, Maps, Reports):
+class Chinese(Alerts, Answers, Changes, Forms, Interventions, Maps, Reports):
     """The bot's Chinese."""
 
     language = "zh"

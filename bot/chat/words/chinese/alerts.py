@@ -35,6 +35,7 @@ _RULES: dict[PreemptionRule, str] = {
 _CAUSES: dict[str, str] = {
     "preempted": "被抢占了",
     "node-lost": "失去了一个节点，整组已停止",
+    "drained": "它的一个节点正在排空，整组已停止",
     "failed": "pod 失败了",
 }
 

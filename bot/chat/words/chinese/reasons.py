@@ -128,10 +128,13 @@ class Reasons(Units):
     def _paused(self, figures: Figures) -> Markup:
         by = figures.text("by", "author")
         where = figures.text("queue", "where", "pool")
+        until, because = figures.number("until"), figures.text("because")
         return say(
-            "{where}{by}暂停。",
+            "{where}{by}暂停{until}{because}。",
             where=say("{where} ", where=where) if where else "所在队列",
             by=say("已被 {by} ", by=by) if by else "已",
+            until=say("，到 {until} 为止", until=date(until)) if until else "",
+            because=say("（原因：{because}）", because=because) if because else "",
         )
 
     def _misconfigured(self, figures: Figures) -> Markup:

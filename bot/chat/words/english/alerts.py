@@ -41,6 +41,7 @@ _RULES: dict[PreemptionRule, str] = {
 _CAUSES: dict[str, str] = {
     "preempted": "It was preempted",
     "node-lost": "It lost a node, so the whole gang was stopped",
+    "drained": "A node of it is drained, so the whole gang was stopped",
     "failed": "Its pods failed",
 }
 

@@ -125,11 +125,14 @@ class Reasons(Units):
         return say(text, level=level)
 
     def _paused(self, figures: Figures) -> Markup:
-        by = figures.text("by", "author")
+        by, because = figures.text("by", "author"), figures.text("because")
+        until = figures.number("until")
         return say(
-            "{where} is paused{by}.",
+            "{where} is paused{by}{until}{because}.",
             where=figures.text("queue", "where", "pool") or "Its queue",
             by=say(" by {by}", by=by) if by else "",
+            until=say(" until {until}", until=date(until)) if until else "",
+            because=say(" (reason: {because})", because=because) if because else "",
         )
 
     def _misconfigured(self, figures: Figures) -> Markup:

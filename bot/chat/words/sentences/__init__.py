@@ -11,6 +11,7 @@ from bot.chat.words.sentences.alerts import Alerts
 from bot.chat.words.sentences.answers import Answers
 from bot.chat.words.sentences.changes import Changes
 from bot.chat.words.sentences.forms import Forms
+from bot.chat.words.sentences.interventions import Interventions
 from bot.chat.words.sentences.maps import Maps
 from bot.chat.words.sentences.mistakes import Mistakes
 from bot.chat.words.sentences.reasons import Reasons
@@ -18,7 +19,19 @@ from bot.chat.words.sentences.reports import Reports
 from bot.chat.words.sentences.standing import Standing
 
 
-class Words(Alerts, Answers, Changes, Forms, Maps, Mistakes, Reasons, Reports, Standing, Protocol):
+class Words(
+    Alerts,
+    Answers,
+    Changes,
+    Forms,
+    Interventions,
+    Maps,
+    Mistakes,
+    Reasons,
+    Reports,
+    Standing,
+    Protocol,
+):
     """A language."""
 
     language: str

@@ -1,0 +1,104 @@
+"""Orders of admins: the question before, the answer, and what everybody hears."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot import notices
+from bot.byhand import Declined, Intervened, Preview, Wish
+from bot.chat.actions import ActionId, WishValue
+from bot.chat.markup import join
+from bot.chat.message import Button, Buttons, Confirm, Line, Lines, Message, build
+from bot.chat.voice import Voice
+from storage.audit import InterventionKind
+from storage.records import Audience
+
+Told = (
+    notices.InterventionArgs
+    | notices.InterventionOverArgs
+    | notices.InterventionFailedArgs
+    | notices.DisplacedArgs
+)
+
+
+def declined(voice: Voice, answer: Declined) -> Message:
+    """Why not, and what would do."""
+    words = voice.words
+    why = words.declined(answer, voice.people.mention)
+    return build([Lines(join(" ", [why, words.nothing_done()]))])
+
+
+def preview(voice: Voice, answer: Preview) -> Message:
+    """What an order would do, with the buttons that give it."""
+    words, wish = voice.words, answer.wish
+    buttons = [_button(voice, answer, wish, words.button_go_on(answer))]
+    if wish.kind is InterventionKind.DRAIN:
+        buttons = [
+            _button(voice, answer, replace(wish, move=False), words.button_let_finish()),
+            _button(voice, answer, replace(wish, move=True), words.button_move()),
+        ]
+    return build(
+        [
+            Lines(words.preview(answer)),
+            Lines(words.preview_hits(answer, voice.people.name)),
+            Lines(words.preview_after(answer)),
+            Buttons(tuple(buttons)),
+        ]
+    )
+
+
+def _button(voice: Voice, answer: Preview, wish: Wish, label: str) -> Button:
+    """One way to go on; where it stops somebody, a dialog asks once more."""
+    words = voice.words
+    stops = bool(answer.hits) and wish.move is not False
+    confirm = Confirm(
+        title=label, text=words.confirm_text(answer), confirm=label, deny=words.button_no()
+    )
+    return Button(
+        label=label,
+        action=ActionId.ORDER_MOVE if wish.move else ActionId.ORDER,
+        value=WishValue.of(wish).model_dump_json(exclude_none=True),
+        style="danger" if stops else None,
+        confirm=confirm if stops else None,
+    )
+
+
+def intervened(voice: Voice, answer: Intervened) -> Message:
+    """To who ordered it."""
+    return build([Lines(voice.words.intervened(answer))])
+
+
+def told(voice: Voice, args: Told, audience: Audience) -> Message:
+    """What is said of it."""
+    words, people = voice.words, voice.people
+    match args:
+        case notices.InterventionArgs():
+            return _posted(voice, args, audience)
+        case notices.InterventionOverArgs():
+            return build([Lines(words.intervention_over(args, people.name(args.actor)))])
+        case notices.InterventionFailedArgs():
+            return build([Lines(words.intervention_failed(args))])
+        case notices.DisplacedArgs():
+            who = words.displaced(args, people.name(args.actor), people.name)
+            return build(
+                [
+                    Lines(words.displaced_title(args)),
+                    Lines(join("\n", [who, words.intervention_reason(args.reason)])),
+                    Lines(words.displaced_paths(args)),
+                    Lines(words.displaced_next(args)),
+                ]
+            )
+
+
+def _posted(voice: Voice, args: notices.InterventionArgs, audience: Audience) -> Message:
+    words, people = voice.words, voice.people
+    what = words.intervention(args, people.name(args.actor), people.name)
+    rows = words.intervention_hits(args, people.name)
+    parts = [
+        Lines(words.intervention_title(args)),
+        Lines(join("\n", [what, *rows])),
+        Lines(words.intervention_reason(args.reason)),
+    ]
+    if audience is Audience.ONCALL:
+        return build([*parts, Line(), Lines(words.for_oncall(voice.oncall))])
+    return build(parts)

@@ -1,0 +1,383 @@
+"""What admins do by hand, in Chinese."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bot import notices
+from bot.byhand import LONGEST_REASON, DeclineCode, Declined, Hit, Intervened, Preview
+from bot.chat.markup import Markup, date, escape, join, say
+from bot.chat.people import Names
+from bot.chat.words.chinese.standing import Standing
+from bot.chat.words.figures import Figures
+from storage.audit import InterventionKind
+
+K = InterventionKind
+
+_DOING: Mapping[InterventionKind, str] = {
+    K.PAUSE: "暂停队列",
+    K.RESUME: "恢复队列",
+    K.BOOST: "加急请求",
+    K.PREEMPT: "停止别人的请求",
+    K.DRAIN: "排空节点",
+    K.UNDRAIN: "恢复已排空的节点",
+    K.QUOTA: "修改配额",
+}
+_TITLES: Mapping[InterventionKind, str] = {
+    K.PAUSE: "已暂停",
+    K.RESUME: "已恢复",
+    K.BOOST: "已加急",
+    K.PREEMPT: "已停止",
+    K.DRAIN: "已排空",
+    K.UNDRAIN: "重新开放",
+    K.QUOTA: "配额",
+}
+_OVER: Mapping[InterventionKind, str] = {
+    K.PAUSE: "{actor} 于 {began} 对 {target} 设置的暂停已结束，请求重新开始启动。",
+    K.BOOST: "{actor} 于 {began} 给 {target} 的加急已结束，恢复其原有优先级。",
+    K.DRAIN: "{actor} 于 {began} 排空的节点 {target} 重新接受新任务。",
+    K.QUOTA: "{actor} 于 {began} 为 {target} 设置的配额已结束，恢复策略中的配额。",
+}
+_DECLINED: Mapping[DeclineCode, str] = {
+    DeclineCode.ADMINS_ONLY: "只有管理员可以{doing}。{ask}",
+    DeclineCode.NO_REASON: "请说明原因：`原因` 加几个字，所有人都能看到。",
+    DeclineCode.END_PASSED: "这个结束时间已经过去了。",
+    DeclineCode.UNKNOWN_PLACE: "没有名为 {where} 的队列、资源池或团队。{near}",
+    DeclineCode.UNKNOWN_NODE: "没有节点 {node}。{near}",
+    DeclineCode.NO_SUCH_REQUEST: "没有请求 {request}。",
+    DeclineCode.NOT_PAUSED: "{where} 没有暂停。{instead}",
+    DeclineCode.NOT_DRAINED: "节点 {node} 没有排空。{instead}",
+    DeclineCode.NOT_WAITING: "{request} 不在排队。",
+    DeclineCode.NOT_RUNNING: "{request} 没有在运行，或者已在停止。",
+    DeclineCode.NOT_HIGHER: "{request} 的优先级已是 {priority}，加急须更高。",
+    DeclineCode.WOULD_NOT_START: (
+        "即使没有 {target}，{request} 也无法启动，所以不为它停止任何人。"
+        "`/gpu why {request}` 显示还缺什么。"
+    ),
+    DeclineCode.NEEDS_QUEUE: "{where} 有多个队列，请指明一个：{list}。",
+    DeclineCode.NEEDS_FLAVOR: "{where} 有多种配额，请指明一种：{list}。",
+    DeclineCode.NO_SUCH_FLAVOR: "{where} 没有 {flavor} 的配额，请说 {list}。",
+    DeclineCode.SAME_QUOTA: "{where} 已经是这个配额了。",
+}
+
+
+class Interventions(Standing):
+    """Sentences about orders of admins."""
+
+    def declined(self, declined: Declined, mention: Names) -> Markup:
+        """Why an order was not taken, and what would do or whom to ask."""
+        figures = Figures(declined.args)
+        named = {key: figures.text(key) or Markup() for key in declined.args}
+        near = say("你是想说 {near} 吗？", near=self.or_list(declined.near[:3]))
+        instead = say("目前生效的：{near}。", near=self.or_list(declined.near[:6]))
+        asked = self.several([mention(one) for one in declined.near], 3)
+        return say(
+            _DECLINED[declined.code],
+            doing=_DOING[declined.kind],
+            ask=say("请找 {asked} 。", asked=asked) if declined.near else "",
+            near=near if declined.near else "",
+            instead=instead if declined.near else "",
+            list=self.or_list(declined.near[:8]),
+            **named,
+        )
+
+    def preview(self, preview: Preview) -> Markup:
+        """What would be done."""
+        wish, until = preview.wish, self._until(preview.until)
+        match wish.kind:
+            case K.PREEMPT:
+                return say("*停止 {where} 吗？*", where=preview.where)
+            case K.DRAIN:
+                return say("*排空节点 {where}{until} 吗？*", where=preview.where, until=until)
+            case _:
+                return say(
+                    "*把 {where} 的配额从 {before} 改为 {gpus}{until} 吗？*",
+                    where=preview.where,
+                    before=self.gpus(preview.before),
+                    gpus=self.gpus(wish.gpus or 0),
+                    until=until,
+                )
+
+    def preview_hits(self, preview: Preview, names: Names) -> Markup:
+        """Whom it would hit, a line each."""
+        if not preview.hits:
+            return say("不会停止任何人。")
+        gpus = self.gpus(sum(hit.gpus for hit in preview.hits))
+        count = self.count(len(preview.hits), "个请求")
+        lead = say("会停止 {count}，共 {gpus}：", count=count, gpus=gpus)
+        if preview.wish.kind is K.DRAIN:
+            lead = say("正在上面运行：{count}，共 {gpus}", count=count, gpus=gpus)
+        rows = [self.hit_row(hit, names(hit.owner)) for hit in preview.hits[:10]]
+        if len(preview.hits) > 10:
+            rows.append(say("• 另有 {more}", more=self.count(len(preview.hits) - 10, "个请求")))
+        return join("\n", [lead, *rows])
+
+    def hit_row(self, hit: Hit, owner: Markup) -> Markup:
+        """Somebody's running work, in a line."""
+        return say(
+            "• {owner} 的 {request}{name}（团队 {team}，{gpus}），已运行 {ran}",
+            request=hit.request,
+            name=say("“{name}”", name=hit.name) if hit.name else "",
+            owner=owner,
+            team=hit.team,
+            gpus=self.gpus(hit.gpus),
+            ran=self.span(hit.ran),
+        )
+
+    def preview_after(self, preview: Preview) -> Markup:
+        """What it would bring, and that nothing was done yet."""
+        wish, lines = preview.wish, []
+        if wish.kind is K.PREEMPT and wish.beneficiary:
+            lines.append(say("{request} 将在它的位置启动。", request=wish.beneficiary))
+        elif wish.kind is K.PREEMPT:
+            lines.append(say("它将在队尾重新排队。"))
+        elif wish.kind is K.QUOTA and preview.starts:
+            lines.append(say("{gpus} 将会启动。", gpus=self.gpus(preview.starts)))
+        if preview.over:
+            lines.append(self._over(preview.over))
+        if wish.kind is K.QUOTA and (preview.at_once or preview.an_hour):
+            lines.append(self._bounds(preview))
+        lines.append(say("尚未做任何更改。"))
+        return join("", lines)
+
+    def _bounds(self, preview: Preview) -> Markup:
+        at_once, an_hour = preview.at_once, preview.an_hour
+        bounds = [
+            say("一次 {count:,} 个", count=at_once) if at_once else Markup(),
+            say("每小时 {count:,} 个", count=an_hour) if an_hour else Markup(),
+        ]
+        return say("停止的请求不超过{bounds}。", bounds=join("、", bounds))
+
+    def _over(self, over: int) -> Markup:
+        return say(
+            "目前用量比它多 {gpus}：这些会继续运行，降到配额以内之前不再启动新的。",
+            gpus=self.gpus(over),
+        )
+
+    def confirm_text(self, preview: Preview) -> str:
+        """The question of the dialog."""
+        count = self.count(len(preview.hits), "个请求")
+        match preview.wish.kind:
+            case K.DRAIN:
+                return f"{preview.where} 上的 {count}会停止，有空位时在别处启动。"
+            case K.PREEMPT:
+                return f"{preview.where} 会被停止。所有人都能看到是你做的，以及原因。"
+            case _:
+                return f"这会停止 {count}。所有人都能看到是你做的，以及原因。"
+
+    def button_go_on(self, preview: Preview) -> str:
+        """The button that orders it."""
+        return "停止" if preview.wish.kind is K.PREEMPT else "修改配额"
+
+    def button_let_finish(self) -> str:
+        """The button that drains a node and lets finish what runs there."""
+        return "排空，等它们结束"
+
+    def button_move(self) -> str:
+        """The button that drains a node and moves what runs there."""
+        return "排空，立即迁移"
+
+    def button_no(self) -> str:
+        """The way out of the dialog."""
+        return "不"
+
+    def intervened(self, answer: Intervened) -> Markup:
+        """The private answer to who ordered it."""
+        what = say(
+            "*人工干预* · {word} · {target}",
+            word=_TITLES[answer.done.kind],
+            target=answer.done.target,
+        )
+        if answer.pending:
+            return join("。", [what, say("已保存，马上执行。")])
+        return join("。", [what, say("已连同原因发布到频道。")])
+
+    # ---- notices
+
+    def intervention_title(self, args: notices.InterventionArgs) -> Markup:
+        """Leads the post."""
+        word = _TITLES[args.what]
+        lead = say("*人工干预* · {word} · {target}", word=word, target=args.target)
+        of = args.request
+        if of is None:
+            return lead
+        return join(" · ", [lead, self.gpus(of.gpus), say("{name}", name=of.name)])
+
+    def intervention(self, args: notices.InterventionArgs, actor: Markup, names: Names) -> Markup:
+        """Who did what until when, and what it means."""
+        match args.what:
+            case K.PAUSE | K.RESUME:
+                return self._paused_post(args, actor)
+            case K.BOOST:
+                return say(
+                    "{actor} 给了 {party} {priority}优先级{until}。",
+                    actor=actor,
+                    party=self._of(args.request, names),
+                    priority=self.priority_word(args.priority or "更高"),
+                    until=self._until(args.until),
+                )
+            case K.PREEMPT:
+                winner = say("它将在队尾重新排队。")
+                if args.winner is not None:
+                    winner = say("{party} 在它的位置启动。", party=self._of(args.winner, names))
+                stopped = self._of(args.request, names)
+                return say(
+                    "{actor} 停止了 {party}。{winner}", actor=actor, party=stopped, winner=winner
+                )
+            case K.DRAIN | K.UNDRAIN:
+                return self._drained_post(args, actor)
+            case K.QUOTA:
+                return self._quota_post(args, actor)
+
+    def _paused_post(self, args: notices.InterventionArgs, actor: Markup) -> Markup:
+        queues = self.several([say("{queue}", queue=queue) for queue in args.queues], 6)
+        if args.what is K.RESUME:
+            return say("{actor} 恢复了 {queues}，请求重新开始启动。", actor=actor, queues=queues)
+        waits = say("没有人在那里排队。")
+        if args.waiting:
+            waits = say(
+                "有 {count}（{gpus}）在那里排队。",
+                count=self.count(args.waiting, "个请求"),
+                gpus=self.gpus(args.gpus),
+            )
+        return say(
+            "{actor} 暂停了 {queues}{until}。不再启动任何请求，运行中的继续。{waits}",
+            actor=actor,
+            queues=queues,
+            until=self._until(args.until) or say("，直到恢复为止"),
+            waits=waits,
+        )
+
+    def _drained_post(self, args: notices.InterventionArgs, actor: Markup) -> Markup:
+        if args.what is K.UNDRAIN:
+            return say("{actor} 重新开放节点 {node}。", actor=actor, node=args.target)
+        fate = say("上面没有运行任何请求。")
+        if args.hit and args.moved:
+            fate = say("上面运行的会停止，有空位时在别处启动：")
+        elif args.hit:
+            fate = say("上面运行的可以运行到结束：")
+        return say(
+            "{actor} 排空节点 {node}{until}：不再放置新任务。{fate}",
+            actor=actor,
+            node=args.target,
+            until=self._until(args.until),
+            fate=fate,
+        )
+
+    def _quota_post(self, args: notices.InterventionArgs, actor: Markup) -> Markup:
+        changed = say(
+            "{actor} 把 {queue} 在 {flavor} 的配额从 {before} 改为 {gpus}{until}。",
+            actor=actor,
+            queue=args.target,
+            flavor=args.flavor or say("唯一类型"),
+            before=self.gpus(args.before),
+            gpus=self.gpus(args.gpus),
+            until=self._until(args.until),
+        )
+        return join("", [changed, self._over(args.over) if args.over else Markup()])
+
+    def intervention_reason(self, reason: str) -> Markup:
+        """Why, in the admin's own words."""
+        return say("原因：{reason}", reason=escape(reason, LONGEST_REASON))
+
+    def intervention_hits(self, args: notices.InterventionArgs, names: Names) -> Sequence[Markup]:
+        """Whom it hits, a line each."""
+        if args.what is not K.DRAIN:
+            return ()
+        rows = [say("• {party}", party=self._of(hit, names)) for hit in args.hit[:10]]
+        left = args.more + max(0, len(args.hit) - 10)
+        more = say("• 另有 {more}", more=self.count(left, "个请求"))
+        return [*rows, more] if left else rows
+
+    def intervention_over(self, args: notices.InterventionOverArgs, actor: Markup) -> Markup:
+        """That something set by hand has ended by itself."""
+        what = say(_OVER[args.what], target=args.target, actor=actor, began=date(args.began))
+        return say("*人工干预结束* · {what}", what=what)
+
+    def intervention_failed(self, args: notices.InterventionFailedArgs) -> Markup:
+        """That an order came too late."""
+        return say(
+            "*没有做任何更改* · {target}：在执行你的指令（{what}）之前情况已经变化。请再看一下，"
+            "如仍需要就再下一次指令。",
+            target=args.target,
+            what=_DOING[args.what],
+        )
+
+    def displaced_title(self, args: notices.DisplacedArgs) -> Markup:
+        """Leads the notice to the one who is stopped."""
+        target = args.target
+        return join(
+            " · ",
+            [
+                say("*被人工停止*"),
+                say(target.request),
+                self.gpus(target.gpus),
+                say("{name}", name=target.name),
+            ],
+        )
+
+    def displaced(self, args: notices.DisplacedArgs, actor: Markup, names: Names) -> Markup:
+        """Who stops it, for whom, by which right."""
+        target = args.target.request
+        if args.node is not None:
+            return say(
+                "{actor} 正在排空 {target} 所在的节点 {node}（规则 `{rule}`）。",
+                actor=actor,
+                node=args.node,
+                target=target,
+                rule=args.rule.value,
+            )
+        purpose = say("腾出它的卡")
+        if args.preemptor is not None:
+            winner = args.preemptor
+            purpose = say(
+                "{owner} 的 {request}{name}（团队 {team}，资源池 {pool}，{gpus}）",
+                request=winner.request,
+                name=say("“{name}”", name=winner.name) if winner.name else "",
+                owner=names(winner.owner),
+                team=winner.team,
+                pool=winner.pool,
+                gpus=self.gpus(winner.gpus),
+            )
+        return say(
+            "{actor} 为了{purpose}停止了 {target}。这不是策略的规则，而是人的决定（`{rule}`）。",
+            actor=actor,
+            target=target,
+            purpose=purpose,
+            rule=args.rule.value,
+        )
+
+    def displaced_paths(self, args: notices.DisplacedArgs) -> Markup:
+        """The quota paths of both sides."""
+        loser = say("`{path}`", path=" › ".join(args.target.path or (args.target.queue,)))
+        if args.preemptor is None:
+            return say("配额：{loser} 收回它的卡。", loser=loser)
+        path = " › ".join(args.preemptor.path or (args.preemptor.queue,))
+        winner = say("`{path}`", path=path)
+        return say("配额：{loser} 让给 {winner}。", loser=loser, winner=winner)
+
+    def displaced_next(self, args: notices.DisplacedArgs) -> Markup:
+        """What is lost and what happens next."""
+        back = args.what is K.PREEMPT and args.preemptor is None
+        return say(
+            "已运行 {ran}，没有保存的会丢失。pod 有 {grace} 停止，之后回到{place}重新排队，"
+            "有空位时自动启动。",
+            ran=self.span(args.ran),
+            grace=self.span(args.grace),
+            place="队尾" if back else "原来的位置",
+        )
+
+    def _of(self, party: notices.HitArgs | None, names: Names) -> Markup:
+        if party is None:
+            return say("一个请求")
+        return say(
+            "{owner} 的 {request}{name}（团队 {team}，{gpus}）",
+            request=party.request,
+            name=say("“{name}”", name=party.name) if party.name else "",
+            owner=names(party.owner),
+            team=party.team,
+            gpus=self.gpus(party.gpus),
+        )
+
+    def _until(self, at: float | None) -> Markup:
+        return say("，到 {until} 为止", until=date(at)) if at is not None else Markup()

@@ -1,0 +1,393 @@
+"""What admins do by hand, in English."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bot import notices
+from bot.byhand import LONGEST_REASON, DeclineCode, Declined, Hit, Intervened, Preview
+from bot.chat.markup import Markup, date, escape, join, say
+from bot.chat.people import Names
+from bot.chat.words.english.standing import Standing
+from bot.chat.words.figures import Figures
+from storage.audit import InterventionKind
+
+K = InterventionKind
+
+_DOING: Mapping[InterventionKind, str] = {
+    K.PAUSE: "pause a queue",
+    K.RESUME: "resume a queue",
+    K.BOOST: "boost a request",
+    K.PREEMPT: "stop somebody else's request",
+    K.DRAIN: "drain a node",
+    K.UNDRAIN: "open a drained node again",
+    K.QUOTA: "change a quota",
+}
+_TITLES: Mapping[InterventionKind, str] = {
+    K.PAUSE: "paused",
+    K.RESUME: "resumed",
+    K.BOOST: "boosted",
+    K.PREEMPT: "stopped",
+    K.DRAIN: "drained",
+    K.UNDRAIN: "open again",
+    K.QUOTA: "quota",
+}
+_OVER: Mapping[InterventionKind, str] = {
+    K.PAUSE: "The pause of {target} that {actor} set {began} is over: requests start there again.",
+    K.BOOST: "The boost of {target} that {actor} gave {began} is over: it has its own priority.",
+    K.DRAIN: "Node {target}, which {actor} drained {began}, takes new work again.",
+    K.QUOTA: "The quota that {actor} set for {target} {began} is over: the policy's holds again.",
+}
+_DECLINED: Mapping[DeclineCode, str] = {
+    DeclineCode.ADMINS_ONLY: "Only an admin can {doing}.{ask}",
+    DeclineCode.NO_REASON: "Say why: `reason` and a few words, for all to read.",
+    DeclineCode.END_PASSED: "That end is in the past.",
+    DeclineCode.UNKNOWN_PLACE: "I know no queue, pool or team called {where}.{near}",
+    DeclineCode.UNKNOWN_NODE: "There is no node {node}.{near}",
+    DeclineCode.NO_SUCH_REQUEST: "There is no request {request}.",
+    DeclineCode.NOT_PAUSED: "Nothing of {where} is paused.{instead}",
+    DeclineCode.NOT_DRAINED: "Node {node} is not drained.{instead}",
+    DeclineCode.NOT_WAITING: "{request} is not waiting.",
+    DeclineCode.NOT_RUNNING: "{request} does not run, or is being stopped already.",
+    DeclineCode.NOT_HIGHER: "{request} has {priority} priority already: a boost goes higher.",
+    DeclineCode.WOULD_NOT_START: (
+        "{request} would not start even without {target}, so nobody is stopped for it. "
+        "`/gpu why {request}` shows what it lacks."
+    ),
+    DeclineCode.NEEDS_QUEUE: "{where} has several queues. Name one: {list}.",
+    DeclineCode.NEEDS_FLAVOR: "{where} has quota of several kinds. Name one: {list}.",
+    DeclineCode.NO_SUCH_FLAVOR: "{where} has no quota of {flavor}. Say {list}.",
+    DeclineCode.SAME_QUOTA: "{where} has that quota already.",
+}
+
+
+class Interventions(Standing):
+    """Sentences about orders of admins."""
+
+    def declined(self, declined: Declined, mention: Names) -> Markup:
+        """Why an order was not taken, and what would do or whom to ask."""
+        figures = Figures(declined.args)
+        named = {key: figures.text(key) or Markup() for key in declined.args}
+        near = say(" Did you mean {near}?", near=self.or_list(declined.near[:3]))
+        instead = say(" In force: {near}.", near=self.several(_codes(declined.near), 6))
+        asked = self.several([mention(one) for one in declined.near], 3)
+        return say(
+            _DECLINED[declined.code],
+            doing=_DOING[declined.kind],
+            ask=say(" Ask {asked}.", asked=asked) if declined.near else "",
+            near=near if declined.near else "",
+            instead=instead if declined.near else "",
+            list=self.or_list(declined.near[:8]),
+            **named,
+        )
+
+    def preview(self, preview: Preview) -> Markup:
+        """What would be done."""
+        wish, until = preview.wish, self._until(preview.until)
+        match wish.kind:
+            case K.PREEMPT:
+                return say("*Stop {where}?*", where=preview.where)
+            case K.DRAIN:
+                return say("*Drain node {where}{until}?*", where=preview.where, until=until)
+            case _:
+                return say(
+                    "*Change the quota of {where} from {before} to {gpus}{until}?*",
+                    where=preview.where,
+                    before=self.gpus(preview.before),
+                    gpus=self.gpus(wish.gpus or 0),
+                    until=until,
+                )
+
+    def preview_hits(self, preview: Preview, names: Names) -> Markup:
+        """Whom it would hit, a line each."""
+        if not preview.hits:
+            return say("Nobody is stopped by it.")
+        gpus = self.gpus(sum(hit.gpus for hit in preview.hits))
+        count = self.count(len(preview.hits), "request")
+        lead = say("Running there: {count}, {gpus}", count=count, gpus=gpus)
+        if preview.wish.kind is not K.DRAIN:
+            lead = say("It would stop {count}, {gpus}:", count=count, gpus=gpus)
+        rows = [self.hit_row(hit, names(hit.owner)) for hit in preview.hits[:10]]
+        if len(preview.hits) > 10:
+            more = self.count(len(preview.hits) - 10, "more request")
+            rows.append(say("• and {more}", more=more))
+        return join("\n", [lead, *rows])
+
+    def hit_row(self, hit: Hit, owner: Markup) -> Markup:
+        """Somebody's running work, in a line."""
+        return say(
+            "• {request}{name} of {owner} (team {team}, {gpus}), has run {ran}",
+            request=hit.request,
+            name=say(" “{name}”", name=hit.name) if hit.name else "",
+            owner=owner,
+            team=hit.team,
+            gpus=self.gpus(hit.gpus),
+            ran=self.span(hit.ran),
+        )
+
+    def preview_after(self, preview: Preview) -> Markup:
+        """What it would bring, and that nothing was done yet."""
+        wish, lines = preview.wish, []
+        if wish.kind is K.PREEMPT and wish.beneficiary:
+            lines.append(say("{request} starts in its place.", request=wish.beneficiary))
+        elif wish.kind is K.PREEMPT:
+            lines.append(say("It waits again at the back of its queue."))
+        elif wish.kind is K.QUOTA and preview.starts:
+            lines.append(say("{gpus} would start.", gpus=self.gpus(preview.starts)))
+        if preview.over:
+            lines.append(self._over(preview.over))
+        if wish.kind is K.QUOTA and (preview.at_once or preview.an_hour):
+            lines.append(self._bounds(preview))
+        lines.append(say("Nothing was changed yet."))
+        return join(" ", lines)
+
+    def _bounds(self, preview: Preview) -> Markup:
+        at_once, an_hour = preview.at_once, preview.an_hour
+        bounds = [
+            say("{count:,} at a time", count=at_once) if at_once else Markup(),
+            say("{count:,} an hour", count=an_hour) if an_hour else Markup(),
+        ]
+        return say("No more than {bounds} are stopped.", bounds=join(" and ", bounds))
+
+    def _over(self, over: int) -> Markup:
+        return say(
+            "It uses {gpus} more than that now: they run on, and nothing more starts there "
+            "until it fits.",
+            gpus=self.gpus(over),
+        )
+
+    def confirm_text(self, preview: Preview) -> str:
+        """The question of the dialog."""
+        count = self.count(len(preview.hits), "request")
+        match preview.wish.kind:
+            case K.DRAIN:
+                return f"{count} on {preview.where} stop, and start elsewhere when there is room."
+            case K.PREEMPT:
+                return f"{preview.where} is stopped. Everybody can read that you did it, and why."
+            case _:
+                return f"This stops {count}. Everybody can read that you did it, and why."
+
+    def button_go_on(self, preview: Preview) -> str:
+        """The button that orders it."""
+        return "Stop it" if preview.wish.kind is K.PREEMPT else "Change the quota"
+
+    def button_let_finish(self) -> str:
+        """The button that drains a node and lets finish what runs there."""
+        return "Drain, let them finish"
+
+    def button_move(self) -> str:
+        """The button that drains a node and moves what runs there."""
+        return "Drain, move them now"
+
+    def button_no(self) -> str:
+        """The way out of the dialog."""
+        return "No"
+
+    def intervened(self, answer: Intervened) -> Markup:
+        """The private answer to who ordered it."""
+        what = say(
+            "*Intervention* · {word} · {target}",
+            word=_TITLES[answer.done.kind],
+            target=answer.done.target,
+        )
+        if answer.pending:
+            return join(". ", [what, say("It is stored and will be carried out in a moment.")])
+        return join(". ", [what, say("It is posted in the channel, with your reason.")])
+
+    # ---- notices
+
+    def intervention_title(self, args: notices.InterventionArgs) -> Markup:
+        """Leads the post."""
+        lead = say(
+            "*Intervention* · {word} · {target}", word=_TITLES[args.what], target=args.target
+        )
+        of = args.request
+        if of is None:
+            return lead
+        return join(" · ", [lead, self.gpus(of.gpus), say("{name}", name=of.name)])
+
+    def intervention(self, args: notices.InterventionArgs, actor: Markup, names: Names) -> Markup:
+        """Who did what until when, and what it means."""
+        match args.what:
+            case K.PAUSE | K.RESUME:
+                return self._paused_post(args, actor)
+            case K.BOOST:
+                return say(
+                    "{actor} gave {party} {priority} priority{until}.",
+                    actor=actor,
+                    party=self._of(args.request, names),
+                    priority=args.priority or say("a higher"),
+                    until=self._until(args.until),
+                )
+            case K.PREEMPT:
+                winner = say("It waits again at the back of its queue.")
+                if args.winner is not None:
+                    winner = say("{party} starts in its place.", party=self._of(args.winner, names))
+                stopped = self._of(args.request, names)
+                return say(
+                    "{actor} stops {party}. {winner}", actor=actor, party=stopped, winner=winner
+                )
+            case K.DRAIN | K.UNDRAIN:
+                return self._drained_post(args, actor)
+            case K.QUOTA:
+                return self._quota_post(args, actor)
+
+    def _paused_post(self, args: notices.InterventionArgs, actor: Markup) -> Markup:
+        queues = self.several([say("{queue}", queue=queue) for queue in args.queues], 6)
+        if args.what is K.RESUME:
+            return say("{actor} lets requests start again in {queues}.", actor=actor, queues=queues)
+        waits = say("Nobody waits there.")
+        if args.waiting:
+            waits = say(
+                "{count} for {gpus} {wait} there.",
+                count=self.count(args.waiting, "request"),
+                gpus=self.gpus(args.gpus),
+                wait="waits" if args.waiting == 1 else "wait",
+            )
+        return say(
+            "{actor} paused {queues}{until}. Nothing starts there; what runs goes on. {waits}",
+            actor=actor,
+            queues=queues,
+            until=self._until(args.until) or say(", until it is resumed"),
+            waits=waits,
+        )
+
+    def _drained_post(self, args: notices.InterventionArgs, actor: Markup) -> Markup:
+        if args.what is K.UNDRAIN:
+            text = "{actor} lets new work onto node {node} again."
+            return say(text, actor=actor, node=args.target)
+        fate = say("Nothing runs there.")
+        if args.hit and args.moved:
+            fate = say("What runs there is stopped and starts elsewhere when there is room:")
+        elif args.hit:
+            fate = say("What runs there may finish:")
+        return say(
+            "{actor} drains node {node}{until}: nothing new is placed there. {fate}",
+            actor=actor,
+            node=args.target,
+            until=self._until(args.until),
+            fate=fate,
+        )
+
+    def _quota_post(self, args: notices.InterventionArgs, actor: Markup) -> Markup:
+        changed = say(
+            "{actor} changed the quota of {queue} in {flavor} from {before} to {gpus}{until}.",
+            actor=actor,
+            queue=args.target,
+            flavor=args.flavor or say("its only flavor"),
+            before=self.gpus(args.before),
+            gpus=self.gpus(args.gpus),
+            until=self._until(args.until),
+        )
+        return join(" ", [changed, self._over(args.over) if args.over else Markup()])
+
+    def intervention_reason(self, reason: str) -> Markup:
+        """Why, in the admin's own words."""
+        return say("Reason: {reason}", reason=escape(reason, LONGEST_REASON))
+
+    def intervention_hits(self, args: notices.InterventionArgs, names: Names) -> Sequence[Markup]:
+        """Whom it hits, a line each."""
+        if args.what is not K.DRAIN:
+            return ()
+        rows = [say("• {party}", party=self._of(hit, names)) for hit in args.hit[:10]]
+        left = args.more + max(0, len(args.hit) - 10)
+        more = say("• and {more}", more=self.count(left, "more request"))
+        return [*rows, more] if left else rows
+
+    def intervention_over(self, args: notices.InterventionOverArgs, actor: Markup) -> Markup:
+        """That something set by hand has ended by itself."""
+        what = say(_OVER[args.what], target=args.target, actor=actor, began=date(args.began))
+        return say("*Intervention over* · {what}", what=what)
+
+    def intervention_failed(self, args: notices.InterventionFailedArgs) -> Markup:
+        """That an order came too late."""
+        return say(
+            "*Nothing was changed* · {target}: things had changed before your order ({what}) could "
+            "be carried out. Look again, and give it once more if it is still needed.",
+            target=args.target,
+            what=args.what.value,
+        )
+
+    def displaced_title(self, args: notices.DisplacedArgs) -> Markup:
+        """Leads the notice to the one who is stopped."""
+        target = args.target
+        return join(
+            " · ",
+            [
+                say("*Being stopped by hand*"),
+                say(target.request),
+                self.gpus(target.gpus),
+                say("{name}", name=target.name),
+            ],
+        )
+
+    def displaced(self, args: notices.DisplacedArgs, actor: Markup, names: Names) -> Markup:
+        """Who stops it, for whom, by which right."""
+        target = args.target.request
+        if args.node is not None:
+            return say(
+                "{actor} drains node {node}, on which {target} runs (rule `{rule}`).",
+                actor=actor,
+                node=args.node,
+                target=target,
+                rule=args.rule.value,
+            )
+        purpose = say("so that its GPUs come free")
+        if args.preemptor is not None:
+            winner = args.preemptor
+            purpose = say(
+                "for {request}{name} of {owner} (team {team}, pool {pool}, {gpus})",
+                request=winner.request,
+                name=say(" “{name}”", name=winner.name) if winner.name else "",
+                owner=names(winner.owner),
+                team=winner.team,
+                pool=winner.pool,
+                gpus=self.gpus(winner.gpus),
+            )
+        return say(
+            "{actor} stops {target} {purpose}. No rule of the policy asked for it: a person did "
+            "(`{rule}`).",
+            actor=actor,
+            target=target,
+            purpose=purpose,
+            rule=args.rule.value,
+        )
+
+    def displaced_paths(self, args: notices.DisplacedArgs) -> Markup:
+        """The quota paths of both sides."""
+        loser = say("`{path}`", path=" › ".join(args.target.path or (args.target.queue,)))
+        if args.preemptor is None:
+            return say("Quota: {loser} gets its GPUs back.", loser=loser)
+        path = " › ".join(args.preemptor.path or (args.preemptor.queue,))
+        winner = say("`{path}`", path=path)
+        return say("Quota: {loser} gives to {winner}.", loser=loser, winner=winner)
+
+    def displaced_next(self, args: notices.DisplacedArgs) -> Markup:
+        """What is lost and what happens next."""
+        back = args.what is K.PREEMPT and args.preemptor is None
+        return say(
+            "It had run {ran}; what it did not save is lost. Its pods have {grace} to stop, then "
+            "it is requeued at {place} and starts again by itself when there is room.",
+            ran=self.span(args.ran),
+            grace=self.span(args.grace),
+            place="the back of its queue" if back else "its old place",
+        )
+
+    def _of(self, party: notices.HitArgs | None, names: Names) -> Markup:
+        if party is None:
+            return say("a request")
+        return say(
+            "{request}{name} of {owner} (team {team}, {gpus})",
+            request=party.request,
+            name=say(" “{name}”", name=party.name) if party.name else "",
+            owner=names(party.owner),
+            team=party.team,
+            gpus=self.gpus(party.gpus),
+        )
+
+    def _until(self, at: float | None) -> Markup:
+        return say(" until {until}", until=date(at)) if at is not None else Markup()
+
+
+def _codes(words: Sequence[str]) -> list[Markup]:
+    return [say("`{word}`", word=word) for word in words]

@@ -1,0 +1,99 @@
+"""What admins do by hand: why not, what it would do, what was done, and what ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from bot import notices
+from bot.byhand import Declined, Hit, Intervened, Preview
+from bot.chat.markup import Markup
+from bot.chat.people import Names
+
+
+class Interventions(Protocol):
+    """Sentences about orders of admins."""
+
+    def declined(self, declined: Declined, mention: Names) -> Markup:
+        """Why an order was not taken, and what would do or whom to ask."""
+        ...
+
+    def preview(self, preview: Preview) -> Markup:
+        """What would be done."""
+        ...
+
+    def preview_hits(self, preview: Preview, names: Names) -> Markup:
+        """Whom it would hit, a line each."""
+        ...
+
+    def preview_after(self, preview: Preview) -> Markup:
+        """What it would bring, and that nothing was done yet."""
+        ...
+
+    def confirm_text(self, preview: Preview) -> str:
+        """The question of the dialog."""
+        ...
+
+    def button_go_on(self, preview: Preview) -> str:
+        """The button that orders it."""
+        ...
+
+    def button_let_finish(self) -> str:
+        """The button that drains a node and lets finish what runs there."""
+        ...
+
+    def button_move(self) -> str:
+        """The button that drains a node and moves what runs there."""
+        ...
+
+    def button_no(self) -> str:
+        """The way out of the dialog."""
+        ...
+
+    def intervened(self, answer: Intervened) -> Markup:
+        """The private answer to who ordered it."""
+        ...
+
+    def intervention_title(self, args: notices.InterventionArgs) -> Markup:
+        """Leads the post."""
+        ...
+
+    def intervention(self, args: notices.InterventionArgs, actor: Markup, names: Names) -> Markup:
+        """Who did what until when, and what it means."""
+        ...
+
+    def intervention_reason(self, reason: str) -> Markup:
+        """Why, in the admin's own words."""
+        ...
+
+    def intervention_hits(self, args: notices.InterventionArgs, names: Names) -> Sequence[Markup]:
+        """Whom it hits, a line each."""
+        ...
+
+    def intervention_over(self, args: notices.InterventionOverArgs, actor: Markup) -> Markup:
+        """That something set by hand has ended by itself."""
+        ...
+
+    def intervention_failed(self, args: notices.InterventionFailedArgs) -> Markup:
+        """That an order came too late."""
+        ...
+
+    def displaced_title(self, args: notices.DisplacedArgs) -> Markup:
+        """Leads the notice to the one who is stopped."""
+        ...
+
+    def displaced(self, args: notices.DisplacedArgs, actor: Markup, names: Names) -> Markup:
+        """Who stops it, for whom, by which right."""
+        ...
+
+    def displaced_paths(self, args: notices.DisplacedArgs) -> Markup:
+        """The quota paths of both sides."""
+        ...
+
+    def displaced_next(self, args: notices.DisplacedArgs) -> Markup:
+        """What is lost and what happens next."""
+        ...
+
+    def hit_row(self, hit: Hit, owner: Markup) -> Markup:
+        """Somebody's running work, in a line."""
+        ...
