@@ -63,13 +63,15 @@ class Gang:
 class Ground:
     """Who could be moved at one moment, by id: worked out once for all who want room then.
 
-    `settled` stay. `next` is when the first of those joins who have not run for their queue's
-    minimum run time, None without any.
+    `settled` stay, and so does who has no other place even by himself. `next` is when the
+    first of those joins who have not run for their queue's minimum run time, None without any.
     """
 
     def __init__(self, state: State, settled: Container[WorkloadId], now: Seconds) -> None:
         queues = state.layout.queues
-        self._gangs: list[Gang] = []
+        self._state = state
+        self._known: dict[tuple[object, ...], bool] = {}
+        self._gangs: list[tuple[Running, float]] = []
         self.next: Seconds | None = None
         for one, running in sorted(state.running.items()):
             if not running.workload.preemptible or running.leaving or one in settled:
@@ -77,14 +79,54 @@ class Ground:
             if one in state.broken or one in state.claims:
                 continue
             since = running.admission.at
-            if now - since >= (least := queues[running.charge.queue].min_runtime):
-                self._gangs.append(Gang(running, _price(running, now), _gpus_by_node(running)))
-            elif self.next is None or since + least < self.next:
-                self.next = since + least
+            least = queues[running.charge.queue].min_runtime
+            if now - since < least:
+                self.next = since + least if self.next is None else min(self.next, since + least)
+            else:
+                self._gangs.append((running, _price(running, now)))
 
-    def up_to(self, priority: int) -> list[Gang]:
-        """Those that may be moved for work of this priority."""
-        return [gang for gang in self._gangs if gang.running.workload.priority <= priority]
+    def below(self, priority: int, dearest: float) -> list[Gang]:
+        """Those that may be moved for work of this priority, and lose no more than `dearest`."""
+        return [
+            Gang(running, price, _gpus_by_node(running))
+            for running, price in self._gangs
+            if price <= dearest
+            and running.workload.priority <= priority
+            and self._has_other_place(running)
+        ]
+
+    def _has_other_place(self, running: Running) -> bool:
+        """Whether there is room for it now, with everybody still there."""
+        kind = _kind(running)
+        if kind not in self._known:
+            spaces = [self._state.present.space]
+            self._known[kind] = _find_place(self._state, running, spaces) is not None
+        return self._known[kind]
+
+
+def _kind(running: Running) -> tuple[object, ...]:
+    """Gangs that fit the same places."""
+    by_name = {pods.name: pods for pods in running.workload.pod_sets}
+    return tuple(
+        (
+            assignment.count,
+            frozenset(assignment.flavors.items()),
+            frozenset((pods := by_name[assignment.name]).requests.items()),
+            frozenset(pods.node_selector.items()),
+            pods.affinity,
+            pods.tolerations,
+            pods.topology,
+        )
+        for assignment in running.admission.assignments
+    )
+
+
+def _find_place(state: State, running: Running, spaces: Sequence[Space]) -> Places | None:
+    """Another place for a gang as it is now, with room in every one of `spaces`."""
+    before = running.admission.assignments
+    by_name = {pods.name: pods for pods in running.workload.pod_sets}
+    pod_sets = [replace(by_name[a.name], count=a.count) for a in before]
+    return solve(state, pod_sets, [dict(a.flavors) for a in before], spaces)
 
 
 def _price(running: Running, now: Seconds) -> float:
@@ -197,16 +239,12 @@ def _resettle(state: State, gone: Sequence[Gang], space: Space) -> tuple[Move, .
     moves = []
     for gang in sorted(gone, key=lambda gang: (-gang.running.workload.gpus, gang.id)):
         running = gang.running
-        before = running.admission.assignments
-        by_name = {pods.name: pods for pods in running.workload.pod_sets}
-        pod_sets = [replace(by_name[a.name], count=a.count) for a in before]
-        places: Places | None = solve(
-            state, pod_sets, [dict(a.flavors) for a in before], [space, present]
-        )
+        places = _find_place(state, running, [space, present])
         if places is None:
             return gang
         assignments = tuple(
-            replace(assignment, nodes=lie) for assignment, lie in zip(before, places, strict=True)
+            replace(assignment, nodes=lie)
+            for assignment, lie in zip(running.admission.assignments, places, strict=True)
         )
         charge = state.charge_of(running.charge.queue, running.workload, assignments)
         for one in (space, present):

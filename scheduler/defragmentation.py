@@ -13,9 +13,10 @@ no one domain):
 
 Of all domains the plan that loses the fewest GPU-hours wins, then the one with the fewest
 moves, then the one whose gangs come first by id. Nothing is done unless all of it can be.
-A gang is moved once; who has not run for his queue's minimum run time is not moved, nor who
-has a higher priority than the workload. The policy bounds how many gangs are moved in an
-hour, and how many GPU-hours they may lose for each GPU of the workload.
+A gang is moved once. Not moved is who has not run for his queue's minimum run time, has a
+higher priority than the workload, has no other place even if he alone moved, or would lose
+more by himself than all may. The policy bounds how many gangs are moved in an hour, and how
+many GPU-hours they may lose for each GPU of the workload.
 """
 
 from __future__ import annotations
@@ -129,8 +130,8 @@ def find_plan(state: State, waiting: Waiting, ground: Ground, *, most: int) -> P
         flavor = placed_by(state, nomination.pod_sets[0], nomination.flavors[0])
         if flavor is None or not _enough(state, state.flavors[flavor], waiting.workload.gpus):
             continue
-        movable = ground.up_to(waiting.workload.priority)
         dearest = state.layout.options.moves.hours_per_gpu * HOUR * waiting.workload.gpus
+        movable = ground.below(waiting.workload.priority, dearest)
         plans = [
             plan
             for nodes in _domains(state, state.flavors[flavor], nomination.pod_sets[0])
