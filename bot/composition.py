@@ -13,11 +13,13 @@ from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError, SlackClientError
 
 from bot.background import STANDING, Background
-from bot.chat.announcer import Announcer, Places
+from bot.chat.announcer import Announcer
 from bot.chat.app import build_app, identify, new_workers
+from bot.chat.drawing import Drawer
 from bot.chat.locales import Locales
 from bot.chat.memory import StoredOnce, StoredOutbox
 from bot.chat.people import People
+from bot.chat.routing import Places, Router
 from bot.chat.socket import Socket, SocketError
 from bot.chat.spool import Spool
 from bot.chat.voice import Voice
@@ -32,6 +34,7 @@ from bot.control.months import MonthCheck
 from bot.control.sweeps import CapacityCheck, CardSweep, LeaseSweep, StarvationCheck, sample_usage
 from bot.control.ticks import Tick, Ticker
 from bot.desk import Desk
+from bot.duty import FixedDuty
 from bot.people import Directory
 from bot.promises import say_hollow
 from bot.settings import Settings
@@ -87,6 +90,7 @@ class Bot:
         spool: Spool | None = None,
     ) -> None:
         self._core = core
+        self._settings = settings
         self._spool = spool
         self._workers = new_workers()
         self._background = background
@@ -125,13 +129,20 @@ class Bot:
             raise CannotStart(f"Slack does not answer ({error}); run `gpubot doctor`") from error
         app_token = settings.app_token.get_secret_value()
         self.socket = Socket(app, app_token=app_token, client=client, spool=spool)
+        core.desk.duty = FixedDuty(settings.oncall_group)
+        outbox = StoredOutbox(core.store, patience=settings.oncall_patience)
+        wishes = core.desk.preferences
         self.announcer = Announcer(
-            outbox=StoredOutbox(core.store),
+            outbox=outbox,
             slack=WebSlack(client),
-            cards=core.desk,
-            voice=voice,
-            places=places,
-            once=once,
+            drawer=Drawer(
+                voice=voice,
+                cards=core.desk,
+                wishes=wishes,
+                duty=core.desk.duty,
+                call_of=outbox.call_of,
+            ),
+            router=Router(places, outbox.card_of, wishes),
         )
         self.ticker = Ticker(self._ticks())
         core.control.on_wake = lambda: self.ticker.wake("cycle")
@@ -199,6 +210,7 @@ class Bot:
             Tick(name="capacity", run=sweep(capacity), every=_paced(60.0, pace), limit=60.0),
             Tick(name="months", run=sweep(months), every=_paced(600.0, pace), limit=30.0),
             Tick(name="cards", run=sweep(cards), every=_paced(60.0, pace), limit=60.0),
+            Tick(name="calls", run=self._call_next, every=5.0, limit=30.0),
             Tick(name="people", run=self._core.directory.refresh, every=30.0, limit=10.0),
             Tick(name="heartbeat", run=self._beat, every=2.0, limit=10.0),
             Tick(name="socket", run=self._listen, every=10.0, limit=60.0),
@@ -216,6 +228,9 @@ class Bot:
 
     def _announce(self) -> None:
         self.announcer.tick(moment(self._core.control.wall.now()))
+
+    def _call_next(self) -> None:
+        self._core.desk.call_next(self._settings.oncall_fallback, self._settings.oncall_patience)
 
     def _listen(self) -> None:
         if self.socket.deaf:
@@ -246,6 +261,7 @@ class Bot:
             work.events.prune(before)
             work.inbox.prune(before)
             work.outbox.prune(before)
+            work.calls.prune(before)
             work.transitions.prune(moment(self._clock.now() - KEEP_DAYS * _DAY))
             work.gauges.prune(moment(self._clock.now() - GAUGE_DAYS * _DAY))
             work.grants.prune(Source.TRACE, moment(self._clock.now() - KEEP_DAYS * _DAY))

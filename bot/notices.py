@@ -43,6 +43,8 @@ class NoticeKind(enum.StrEnum):
     INTERVENTION_FAILED = "intervention-failed"
     DISPLACED = "displaced"
     MONTHLY = "monthly"
+    UNDELIVERABLE = "undeliverable"
+    ESCALATED = "escalated"
 
 
 class _Args(BaseModel):
@@ -361,6 +363,37 @@ class DisplacedArgs(_Args):
     at: float
 
 
+class UndeliverableArgs(_Args):
+    """Slack refuses messages to a place; to on-call, once a place and error."""
+
+    kind: Literal[NoticeKind.UNDELIVERABLE] = NoticeKind.UNDELIVERABLE
+    where: str
+    error: str
+
+
+class CallArgs(_Args):
+    """An on-call notice that nobody has acknowledged, and where it is in Slack."""
+
+    notice: NoticeKind
+    request: str | None = None
+    channel: str
+    ts: str
+
+
+class EscalatedArgs(_Args):
+    """On-call has not acknowledged. `level` counts the calls; `over` says that it was the last.
+
+    `called` is the Slack id of a person or user group, if one is named as the fallback.
+    """
+
+    kind: Literal[NoticeKind.ESCALATED] = NoticeKind.ESCALATED
+    calls: tuple[CallArgs, ...]
+    since: float
+    level: int
+    called: str | None = None
+    over: bool = False
+
+
 NoticeArgs = (
     CardArgs
     | AdmittedArgs
@@ -381,6 +414,8 @@ NoticeArgs = (
     | InterventionOverArgs
     | InterventionFailedArgs
     | DisplacedArgs
+    | UndeliverableArgs
+    | EscalatedArgs
 )
 
 _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
@@ -403,7 +438,20 @@ _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
     NoticeKind.INTERVENTION_FAILED: InterventionFailedArgs,
     NoticeKind.DISPLACED: DisplacedArgs,
     NoticeKind.MONTHLY: MonthlyArgs,
+    NoticeKind.UNDELIVERABLE: UndeliverableArgs,
+    NoticeKind.ESCALATED: EscalatedArgs,
 }
+
+
+NEEDS_ACKNOWLEDGEMENT = frozenset(
+    {NoticeKind.PREEMPTED_GROUP, NoticeKind.STARVING, NoticeKind.NODE_FAILED}
+)
+"""What somebody of on-call has to take: the next in line is called when nobody does."""
+
+
+def owner_of(args: NoticeArgs) -> str | None:
+    """Whom a notice in the channel mentions, if anybody."""
+    return args.owner if isinstance(args, AdmittedArgs | StarvingArgs | EndedArgs) else None
 
 
 def read_args(kind: str, args: object) -> NoticeArgs:

@@ -47,6 +47,8 @@ class Settings(BaseSettings):
     oncall_channel: str = Field("gpu-oncall", alias="GPUBOT_ONCALL_CHANNEL")
     oncall_group: str | None = Field(None, alias="GPUBOT_ONCALL_GROUP")
     language: Literal["en", "zh"] = Field("en", alias="GPUBOT_LANGUAGE")
+    oncall_fallback: str | None = Field(None, alias="GPUBOT_ONCALL_FALLBACK")
+    oncall_patience: float = Field(600.0, alias="GPUBOT_ONCALL_PATIENCE", gt=0)
     log_level: str = Field("INFO", alias="GPUBOT_LOG_LEVEL")
 
     @field_validator("slack_api_url")
@@ -131,6 +133,8 @@ _EXAMPLES = {
     "GPUBOT_ONCALL_CHANNEL": "gpu-oncall",
     "GPUBOT_ONCALL_GROUP": "S0123ABCD",
     "GPUBOT_LANGUAGE": "en (English) or zh (Chinese)",
+    "GPUBOT_ONCALL_FALLBACK": "S0123ABCD or U0123ABCD",
+    "GPUBOT_ONCALL_PATIENCE": "600",
     "GPUBOT_LOG_LEVEL": "INFO",
 }
 

@@ -60,6 +60,9 @@ class RefusalCode(enum.StrEnum):
     NOT_IN_TEAM = "not-in-team"
     ON_TEAM_QUOTA = "on-team-quota"
     RECEIVER_FULL = "receiver-full"
+    UNKNOWN_PREFERENCE = "unknown-preference"
+    NOT_A_PREFERENCE = "not-a-preference"
+    NOT_ON_CALL = "not-on-call"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +234,8 @@ class StatusView:
     may_ask: bool = True
     doubts: tuple[NodeDoubt, ...] = ()
     """What is odd about the nodes, for admins and on-call."""
+    letters: tuple[Letter, ...] = ()
+    """Messages that were given up, for admins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,6 +339,42 @@ class Choices:
     most_lease: float
     node_gpus: int
     levels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreferencesView:
+    """`/gpu prefs`: every field with its value, as words that could be typed to set it.
+
+    `changed` are the fields that were just set.
+    """
+
+    person: str
+    fields: Mapping[str, str]
+    changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acknowledged:
+    """On-call notices were taken, `count` of them; by whom and when.
+
+    `before` says that it had been done already, by whoever is named.
+    """
+
+    by: str
+    at: float
+    count: int = 1
+    before: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """A message that was given up: what, about which request, to where and why."""
+
+    kind: str
+    request: str | None
+    where: str
+    error: str
+    at: float
 
 
 class Grouping(enum.StrEnum):

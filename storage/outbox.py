@@ -165,6 +165,33 @@ class Outbox:
             leased_until=None,
         )
 
+    def redo(self, channel: str, ts: str) -> bool:
+        """Have a message that is in Slack drawn anew; return whether there is one.
+
+        Of several notices in one message the first stands for all.
+        """
+        first = self._select(
+            and_(_O.channel == channel, _O.ts == ts, _O.state == OutboxState.SENT), limit=1
+        )
+        for row in first:
+            self._update(
+                _O.id == row.id,
+                state=OutboxState.PENDING,
+                revision=_O.revision + 1,
+                attempts=0,
+                due=row.sent,
+            )
+        return bool(first)
+
+    def at(self, channel: str, ts: str) -> tuple[OutboxItem, ...]:
+        """Return the notices that one message of Slack's says, in order of id."""
+        return tuple(map(_record, self._select(and_(_O.channel == channel, _O.ts == ts))))
+
+    def letters(self, limit: int) -> tuple[OutboxItem, ...]:
+        """Return the messages that were given up, the latest first."""
+        dead = _O.state == OutboxState.DEAD
+        return tuple(map(_record, self._select(dead, order=(_O.id.desc(),), limit=limit)))
+
     def free_claims(self) -> int:
         """Let what a sender had in hand be claimed at once; return how many messages.
 

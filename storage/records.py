@@ -179,6 +179,26 @@ class OutboxFigures:
     lag: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A notice that somebody of on-call has to acknowledge, and whether somebody did.
+
+    `key` is the notice's; `level` counts how often others were called since; `due` is when
+    the next are, None when nobody is any more.
+    """
+
+    key: str
+    kind: str
+    request: str | None
+    channel: str
+    ts: str
+    raised: dt.datetime
+    level: int = 0
+    due: dt.datetime | None = None
+    acknowledged_by: str | None = None
+    acknowledged_at: dt.datetime | None = None
+
+
 class Role(enum.StrEnum):
     """What a person may do, least first."""
 

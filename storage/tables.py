@@ -161,6 +161,22 @@ class OutboxRow(Row, table=True):
     error: str | None = _prose(optional=True)
 
 
+class CallRow(Row, table=True):
+    __tablename__ = "calls"
+    __table_args__ = (Index(None, "due"), Index(None, "channel", "ts"))
+
+    key: str = _text(key=True)
+    kind: str = _text()
+    request: str | None = _text(optional=True)
+    channel: str = _text()
+    ts: str = _text()
+    raised: dt.datetime = _instant()
+    level: int = _whole(0)
+    due: dt.datetime | None = _instant(optional=True)
+    acknowledged_by: str | None = _text(optional=True)
+    acknowledged_at: dt.datetime | None = _instant(optional=True)
+
+
 class InboxRow(Row, table=True):
     __tablename__ = "inbox"
     __table_args__ = (Index(None, "at"),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlmodel import Session
 
+from storage.calls import Calls
 from storage.counters import Counters
 from storage.estimates import Estimates
 from storage.events import Events
@@ -12,6 +13,7 @@ from storage.inbox import Inbox
 from storage.interventions import Interventions
 from storage.outbox import Outbox
 from storage.people import People
+from storage.preferences import StoredPreferences
 from storage.requests import Requests
 from storage.settings import Settings
 from storage.transitions import Transitions
@@ -40,6 +42,8 @@ class Work:
         self.settings = Settings(session)
         self.estimates = Estimates(session)
         self.interventions = Interventions(session)
+        self.calls = Calls(session)
+        self.preferences = StoredPreferences(self.settings)
 
     def flush(self) -> None:
         """Send all that was collected to the database; the transaction stays open."""

@@ -29,6 +29,7 @@ class ActionId(enum.StrEnum):
     NEXT = "gpubot.next"
     ORDER = "gpubot.order"
     ORDER_MOVE = "gpubot.order.move"
+    ACKNOWLEDGE = "gpubot.acknowledge"
 
 
 FORM = "gpubot.form"
@@ -118,6 +119,12 @@ class WishValue(_Value):
             beneficiary=self.beneficiary,
             move=self.move,
         )
+
+
+class CallValue(_Value):
+    """The button under a notice for on-call: the notice's key."""
+
+    call: str = Field(min_length=1, max_length=300)
 
 
 class EmptyValue(_Value):

@@ -5,12 +5,12 @@ message is claimed, sent and noted in three steps with no transaction across the
 If the bot dies between sending and noting, the message is claimed again when the claim has
 run out, and is first looked for in Slack by the key it carries.
 
-Order in a lane: urgent first, then by age. A thread follows its card. Admissions in the
-channel: the first at once, the rest of the same window as one grouped message.
+Where a message goes and when is `routing`, whose turn it is `turns`, what it says `drawing`.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import logging
 from collections.abc import Sequence
@@ -19,25 +19,24 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from bot import notices
-from bot.chat.cards import alerts, requests
+from bot.chat.cards import alerts
+from bot.chat.drawing import Drawer, Drawn
 from bot.chat.lanes import POSTS, UPDATES, Bucket
 from bot.chat.message import Message
-from bot.chat.ports import Cards, Once, Outbox, Posted, Slack, SlackRefused, SlackUnreachable
+from bot.chat.ports import Outbox, Posted, Slack, SlackRefused, SlackUnreachable
 from bot.chat.replies import BAD_BLOCKS
-from bot.chat.voice import Voice
-from storage.records import Audience, OutboxItem
+from bot.chat.routing import UPDATE_LANE, Places, Router
+from bot.chat.turns import Held, Turns
+from storage.records import Audience, Notice, OutboxItem
 
-WINDOW = 10.0
-MOST_IN_GROUP = 60
 MOST_IN_LANE = 40
-MOST_GROUPED = 1000
 CLAIM = 200
 HELD_FOR = 60.0
 MOST_ATTEMPTS = 6
+MOST_LOOKS = 3
 UNREACHABLE = "service_unavailable"
 LONGEST_BACKOFF = 300.0
 BROKEN_FOR = 600.0
-UPDATE_LANE = "updates"
 
 GONE = frozenset(
     {
@@ -78,17 +77,7 @@ _UNDRAWABLE = (ValidationError, KeyError, ValueError, TypeError)
 
 _log = logging.getLogger("gpubot.chat.announcer")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
-    """Channel ids. What cannot be delivered goes to on-call, and on-call's to the channel."""
-
-    channel: str
-    oncall: str
-
-    def fallback(self, channel: str) -> str:
-        """Where to turn when `channel` is gone."""
-        return self.channel if channel == self.oncall else self.oncall
+__all__ = ["Announcer", "Places", "Tick"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,38 +89,17 @@ class Tick:
     held: int
 
 
-@dataclass(slots=True)
-class _Held:
-    item: OutboxItem
-    lane: str
-    channel: str
-    since: float
-    grouped: bool
-
-    @property
-    def order(self) -> tuple[bool, int]:
-        return (not self.item.notice.urgent, self.item.id)
-
-
 class Announcer:
     """One per bot; `tick` is called by one thread."""
 
-    def __init__(
-        self,
-        *,
-        outbox: Outbox,
-        slack: Slack,
-        cards: Cards,
-        voice: Voice,
-        places: Places,
-        once: Once,
-    ) -> None:
-        self._outbox, self._slack, self._cards = outbox, slack, cards
-        self._voice, self._places, self._once = voice, places, once
-        self._hand: dict[int, _Held] = {}
+    def __init__(self, *, outbox: Outbox, slack: Slack, drawer: Drawer, router: Router) -> None:
+        self._outbox, self._slack = outbox, slack
+        self._drawer, self._router, self._turns = drawer, router, Turns()
+        self._places = router.places
+        self._hand: dict[int, Held] = {}
         self._buckets: dict[str, Bucket] = {}
         self._broken: dict[str, tuple[str, float]] = {}
-        self._grouped_at: dict[str, float] = {}
+        self._looks: dict[int, int] = {}
         self._posts = self._updates = 0
 
     def tick(self, now: dt.datetime) -> Tick:
@@ -155,36 +123,27 @@ class Announcer:
 
     def _claim(self, now: dt.datetime) -> None:
         for item in self._outbox.claim(now, CLAIM):
-            lane, channel = self._destination(item)
-            notice = item.notice
-            grouped = (
-                notice.kind == notices.NoticeKind.ADMITTED and notice.audience is Audience.CHANNEL
+            route = self._router.route(item, now)
+            if route.muted:
+                self._outbox.sent_all([item], channel=None, ts=None, at=now)
+                continue
+            if route.after is not None and route.after > now:
+                self._outbox.defer([item], due=route.after)
+                continue
+            self._hand[item.id] = Held(
+                item=item,
+                lane=route.lane,
+                channel=route.channel,
+                since=now.timestamp(),
+                thread=route.thread,
             )
-            self._hand[item.id] = _Held(item, lane, channel, now.timestamp(), grouped)
         self._give_back_surplus(now)
-
-    def _destination(self, item: OutboxItem) -> tuple[str, str]:
-        """The lane and channel (or user id) of a message."""
-        notice = item.notice
-        if notice.audience is Audience.CARD and item.ts and item.channel:
-            return UPDATE_LANE, item.channel
-        match notice.audience:
-            case Audience.PERSON:
-                channel = notice.target or self._places.oncall
-            case Audience.ONCALL:
-                channel = self._places.oncall
-            case Audience.THREAD:
-                card = self._outbox.card_of(notice.request) if notice.request else None
-                channel = card.channel if card and card.channel else self._places.channel
-            case _:
-                channel = self._places.channel
-        return channel, channel
 
     def _give_back_surplus(self, now: dt.datetime) -> None:
         """What a slow lane cannot send soon goes back to the outbox, in order, untried."""
         for lane in sorted({held.lane for held in self._hand.values()}):
             waiting = sorted(
-                (held for held in self._hand.values() if held.lane == lane and not held.grouped),
+                (h for h in self._hand.values() if h.lane == lane and h.window is None),
                 key=lambda held: held.order,
             )
             bucket = self._bucket(lane)
@@ -211,34 +170,19 @@ class Announcer:
 
     def _run_lane(self, lane: str, now: dt.datetime) -> None:
         bucket = self._bucket(lane)
-        while (turn := self._next(lane, now)) and bucket.take(now.timestamp()):
+        while True:
+            waiting = [held for held in self._hand.values() if held.lane == lane]
+            turn = self._turns.next(waiting, now.timestamp())
+            if not turn or not bucket.take(now.timestamp()):
+                return
             for held in turn:
                 del self._hand[held.item.id]
-            if turn[0].grouped:
-                self._grouped_at[lane] = now.timestamp()
+            self._turns.said(turn[0], now.timestamp())
             self._deliver(turn, now)
-
-    def _next(self, lane: str, now: dt.datetime) -> list[_Held]:
-        """The next message of a lane: one notice, or the admissions of a window together."""
-        waiting = sorted(
-            (held for held in self._hand.values() if held.lane == lane), key=lambda h: h.order
-        )
-        grouped = [held for held in waiting if held.grouped]
-        last = self._grouped_at.get(lane)
-        in_window = last is not None and now.timestamp() - last < WINDOW
-        for held in waiting:
-            if not held.grouped:
-                return [held]
-            if last is None or now.timestamp() - last >= 2 * WINDOW:
-                return [held]  # after a silence the first goes at once, alone
-            ripe = any(now.timestamp() - each.since >= WINDOW for each in grouped)
-            if not in_window or ripe:
-                return grouped[:MOST_IN_GROUP]
-        return []
 
     # ---- one message
 
-    def _deliver(self, turn: Sequence[_Held], now: dt.datetime) -> None:
+    def _deliver(self, turn: Sequence[Held], now: dt.datetime) -> None:
         try:
             left = self._not_yet_said(turn, now)
         except SlackRefused as refused:
@@ -251,24 +195,36 @@ class Announcer:
             return
         items = [held.item for held in left]
         try:
-            message = self._draw(items)
+            drawn = self._drawer.draw(self._whole(items), now)
         except _UNDRAWABLE as error:
             _log.exception("notice %s cannot be drawn", items[0].notice.key)
-            self._bury(items, left[0].channel, type(error).__name__)
+            self._bury(items, left[0].channel, type(error).__name__, now)
             return
+        if items[0].ts is None:
+            for held in left[drawn.said :]:  # no room for these: they wait for the next
+                self._hand[held.item.id] = held
+            left = left[: drawn.said]
         broken = self._broken.get(left[0].channel)
         if broken is not None and now.timestamp() < broken[1]:
-            self._fall_back(left, message, broken[0], now)
+            self._fall_back(left, drawn.message, broken[0], now)
         else:
-            self._attempt(left, message, now)
+            self._attempt(left, drawn, now)
 
-    def _attempt(self, turn: Sequence[_Held], message: Message, now: dt.datetime) -> None:
+    def _whole(self, items: Sequence[OutboxItem]) -> Sequence[OutboxItem]:
+        """All that a message says which is drawn anew; cards are always alone."""
+        first = items[0]
+        if first.notice.audience is Audience.CARD or not (first.ts and first.channel):
+            return items
+        return self._outbox.at(first.channel, first.ts)
+
+    def _attempt(self, turn: Sequence[Held], drawn: Drawn, now: dt.datetime) -> None:
         items, channel = [held.item for held in turn], turn[0].channel
+        message = drawn.message
         try:
-            posted = self._send(items, channel, message)
+            posted = self._send(turn[0], items, message)
         except SlackRefused as refused:
             if refused.code in BAD_BLOCKS and message.blocks:
-                self._attempt(turn, message.bare(), now)
+                self._attempt(turn, dataclasses.replace(drawn, message=message.bare()), now)
             elif refused.code in GONE:
                 self._broken[channel] = (refused.code, now.timestamp() + BROKEN_FOR)
                 self._fall_back(turn, message, refused.code, now)
@@ -277,70 +233,74 @@ class Announcer:
         except SlackUnreachable:
             self._retry(turn, UNREACHABLE, now)
         else:
-            self._outbox.sent_all(items, channel=posted.channel, ts=posted.ts, at=now)
+            held_back = [self._held_back(i, p) for i in items for p in drawn.hushed]
+            self._note(turn, posted, now, [one for one in held_back if one is not None])
 
-    def _not_yet_said(self, turn: Sequence[_Held], now: dt.datetime) -> list[_Held]:
+    def _held_back(self, item: OutboxItem, person: str) -> Notice | None:
+        """What a person in quiet hours, who was not mentioned, is to hear when they are over."""
+        notice = item.notice
+        if notices.owner_of(notices.read_args(notice.kind, dict(notice.args))) != person:
+            return None
+        key = f"{notice.key}:later"
+        return dataclasses.replace(notice, key=key, audience=Audience.PERSON, target=person)
+
+    def _note(
+        self, turn: Sequence[Held], posted: Posted, now: dt.datetime, more: Sequence[Notice] = ()
+    ) -> None:
+        items = [held.item for held in turn]
+        self._outbox.sent_all(items, channel=posted.channel, ts=posted.ts, at=now, more=more)
+        for item in items:
+            self._looks.pop(item.id, None)
+
+    def _not_yet_said(self, turn: Sequence[Held], now: dt.datetime) -> list[Held]:
         """The turn without those that an attempt before has brought to Slack after all.
 
-        Only what was claimed before is looked for. Where history is closed to us, a message
-        is rather said twice than never.
+        Only what was claimed before is looked for. Where history is closed to us, or Slack
+        lets nobody read it for long, a message is rather said twice than never.
         """
         doubtful = [held.item for held in turn if held.item.attempts > 1 and not held.item.ts]
         if not doubtful:
             return list(turn)
         since = min(item.created for item in doubtful).timestamp() - 60.0
-        thread = self._thread_of(doubtful[0])
         keys = [item.notice.key for item in doubtful]
         try:
-            found = self._slack.find(turn[0].channel, keys, since=since, thread_ts=thread)
+            found = self._slack.find(turn[0].channel, keys, since=since, thread_ts=turn[0].thread)
         except SlackRefused as refused:
-            if refused.code in _SLOW_DOWN:
+            looks = self._looks.get(doubtful[0].id, 0) + 1
+            self._looks[doubtful[0].id] = looks
+            if refused.code in _SLOW_DOWN and looks < MOST_LOOKS:
                 raise
             return list(turn)
-        for item in doubtful:
-            if (posted := found.get(item.notice.key)) is not None:
-                self._outbox.sent_all([item], channel=posted.channel, ts=posted.ts, at=now)
+        for held in turn:
+            if (posted := found.get(held.item.notice.key)) is not None:
+                self._note([held], posted, now)
         return [held for held in turn if held.item.notice.key not in found]
 
-    def _draw(self, items: Sequence[OutboxItem]) -> Message:
-        if len(items) > 1:
-            group = [notices.AdmittedArgs.model_validate(dict(i.notice.args)) for i in items]
-            return alerts.admitted_group(self._voice, group)
-        notice = items[0].notice
-        args = notices.read_args(notice.kind, dict(notice.args))
-        if isinstance(args, notices.CardArgs):
-            return requests.card(self._voice, self._cards.card(args.request))
-        return alerts.notice(self._voice, args, notice.audience)
-
-    def _send(self, items: Sequence[OutboxItem], channel: str, message: Message) -> Posted:
+    def _send(self, held: Held, items: Sequence[OutboxItem], message: Message) -> Posted:
         """Update or post. Raises SlackRefused and SlackUnreachable."""
-        keys = [item.notice.key for item in items]
-        item = items[0]
-        if item.notice.audience is Audience.CARD and item.ts and item.channel:
+        item = held.item
+        keys = [each.notice.key for each in items]
+        if item.ts and item.channel:
             self._updates += 1
+            keys = [each.notice.key for each in self._whole(items)]
             try:
                 return self._slack.update(item.channel, item.ts, message, keys=keys)
             except SlackRefused as refused:
                 if refused.code not in _NOT_THERE:
                     raise
-        thread = self._thread_of(item)
+                if item.notice.audience is not Audience.CARD:
+                    return Posted(item.channel, item.ts)  # what was taken away stays away
         self._posts += 1
         try:
-            return self._slack.post(channel, message, keys=keys, thread_ts=thread)
+            return self._slack.post(held.channel, message, keys=keys, thread_ts=held.thread)
         except SlackRefused as refused:
             if refused.code not in _NO_THREAD:
                 raise
-            return self._slack.post(channel, message, keys=keys)
-
-    def _thread_of(self, item: OutboxItem) -> str | None:
-        if item.notice.audience is not Audience.THREAD or item.notice.request is None:
-            return None
-        card = self._outbox.card_of(item.notice.request)
-        return card.ts if card is not None else None
+            return self._slack.post(held.channel, message, keys=keys)
 
     # ---- when it does not work
 
-    def _refused(self, turn: Sequence[_Held], refused: SlackRefused, now: dt.datetime) -> None:
+    def _refused(self, turn: Sequence[Held], refused: SlackRefused, now: dt.datetime) -> None:
         """Wait as long as Slack says, and keep the turn; or try again later."""
         if refused.code not in _SLOW_DOWN:
             self._retry(turn, refused.code, now)
@@ -350,7 +310,7 @@ class Announcer:
         due = now + dt.timedelta(seconds=seconds)
         self._outbox.defer([held.item for held in turn], due=due)
 
-    def _retry(self, turn: Sequence[_Held], error: str, now: dt.datetime) -> None:
+    def _retry(self, turn: Sequence[Held], error: str, now: dt.datetime) -> None:
         """Later again. In general trouble the lane waits as well, so that order holds.
 
         A message that alone is refused does not hold up the others, and is given up in the end.
@@ -360,50 +320,54 @@ class Announcer:
         if error in _TROUBLE:
             self._bucket(turn[0].lane).block(now.timestamp() + seconds)
         elif attempts >= MOST_ATTEMPTS:
-            self._bury([held.item for held in turn], turn[0].channel, error)
+            self._bury([held.item for held in turn], turn[0].channel, error, now)
             return
         for held in turn:
             self._outbox.retry(held.item, error=error, due=now + dt.timedelta(seconds=seconds))
 
     def _fall_back(
-        self, turn: Sequence[_Held], message: Message, code: str, now: dt.datetime
+        self, turn: Sequence[Held], message: Message, code: str, now: dt.datetime
     ) -> None:
         """Say it elsewhere, and tell on-call once that the place is gone."""
         items, channel = [held.item for held in turn], turn[0].channel
-        if items[0].notice.audience is Audience.PERSON:
-            self._bury(items, channel, code)
+        if channel == items[0].notice.target:
+            self._bury(items, channel, code, now)
             return
-        self._alarm(channel, code)
-        elsewhere = self._places.fallback(channel)
-        moved = alerts.redirected(self._voice, message, channel)
+        self._outbox.put(_undeliverable(channel, code), at=now)
+        moved = alerts.redirected(self._drawer.voice, message, channel)
         keys = [item.notice.key for item in items]
         try:
             self._posts += 1
-            posted = self._slack.post(elsewhere, moved, keys=keys)
+            posted = self._slack.post(self._places.fallback(channel), moved, keys=keys)
         except SlackRefused as refused:
             if refused.code in GONE:
-                self._bury(items, channel, refused.code)
+                self._bury(items, channel, refused.code, now)
             else:
                 self._retry(turn, refused.code, now)
         except SlackUnreachable:
             self._retry(turn, UNREACHABLE, now)
         else:
-            self._outbox.sent_all(items, channel=posted.channel, ts=posted.ts, at=now)
+            self._note(turn, posted, now)
 
-    def _bury(self, items: Sequence[OutboxItem], channel: str, error: str) -> None:
+    def _bury(
+        self, items: Sequence[OutboxItem], channel: str, error: str, now: dt.datetime
+    ) -> None:
         """Give up: kept in the store as dead, and on-call hears of it once."""
+        _log.error("messages to %s cannot be delivered: %s", channel, error)
         for item in items:
             self._outbox.dead(item, error=error)
-        self._alarm(channel, error)
+        if items[0].notice.kind != notices.NoticeKind.UNDELIVERABLE:  # no alarm about an alarm
+            self._outbox.put(_undeliverable(channel, error), at=now)
 
-    def _alarm(self, channel: str, error: str) -> None:
-        if not self._once.first(f"undeliverable:{channel}:{error}"):
-            return
-        _log.error("messages to %s cannot be delivered: %s", channel, error)
-        message = alerts.undeliverable(self._voice, where=channel, error=error)
-        try:
-            self._posts += 1
-            key = f"undeliverable:{channel}:{error}"
-            self._slack.post(self._places.fallback(channel), message, keys=[key])
-        except (SlackRefused, SlackUnreachable) as failed:
-            _log.error("on-call could not be told about %s: %s", channel, failed)
+
+def _undeliverable(channel: str, error: str) -> Notice:
+    """To on-call, once for each place and error: its key is known for as long as that lasts."""
+    args = notices.UndeliverableArgs(where=channel, error=error)
+    return Notice(
+        key=f"undeliverable:{channel}:{error}",
+        kind=args.kind,
+        audience=Audience.ONCALL,
+        request=None,
+        args=args.model_dump(mode="json"),
+        urgent=True,
+    )

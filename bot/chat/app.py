@@ -25,6 +25,7 @@ from bot.chat import conversation, grammar
 from bot.chat.actions import (
     FORM,
     ActionId,
+    CallValue,
     ExtendValue,
     FormPlace,
     PageValue,
@@ -34,6 +35,7 @@ from bot.chat.actions import (
 from bot.chat.cards import lists
 from bot.chat.cards.form import form, mark_refused, read_form
 from bot.chat.cards.home import home
+from bot.chat.cards.oncall import taken
 from bot.chat.cards.requests import refused as refused_message
 from bot.chat.conversation import Asker
 from bot.chat.deliveries import Deliveries
@@ -159,6 +161,7 @@ class Chat:
             (ActionId.REFRESH, self.on_refresh),
             (ActionId.PREVIOUS, self.on_page),
             (ActionId.NEXT, self.on_page),
+            (ActionId.ACKNOWLEDGE, self.on_acknowledge),
         ):
             app.action(action.value)(handler)
         app.action(re.compile(".*"))(self.on_unknown)
@@ -261,6 +264,20 @@ class Chat:
         if value is not None:
             said = grammar.Queue(value.what, value.page)
             self._converse(said, place_of(body), _press_key(body), private=True, replace=True)
+
+    def on_acknowledge(self, ack: Ack, body: dict[str, Any]) -> None:
+        """On-call takes a notice; the notice itself is drawn anew by the announcer."""
+        ack()
+        value, key = self._value(body, CallValue), _press_key(body)
+        if value is None:
+            return
+        with self.deliveries.turn(key) as mine:
+            if not mine:
+                return
+            place = place_of(body)
+            found = self.desk.acknowledge(place.user, value.call, key=key)
+            if self.deliveries.first_answer(key):
+                self.replier.privately(place, taken(self.voices.of(place.user), found))
 
     def on_unknown(self, ack: Ack, body: dict[str, Any]) -> None:
         """A button this version does not make."""

@@ -158,6 +158,7 @@ _ASKED: dict[type[grammar.Command | Press], Callable[[Desk, Any, Asker], object]
         who.person, it.wish, key=who.key, confirmed=True
     ),
     grammar.Report: lambda desk, it, _: desk.report(it.period, it.team),
+    grammar.Prefs: lambda desk, it, who: desk.prefs(who.person, it.changes, key=who.key),
 }
 """How each command is put to the desk."""
 
@@ -172,6 +173,7 @@ _SHOWN: dict[type, Callable[[Voice, Any], Message]] = {
     views.WhyView: requests.why,
     views.MineView: lists.mine,
     views.MapView: _map,
+    views.PreferencesView: lists.preferences,
     FairView: reports.fair,
     ReportView: reports.report,
     Declined: interventions.declined,
@@ -187,6 +189,14 @@ _DRAWN: dict[type, Callable[[Voice, Any], Picture]] = {
 """What comes with a picture."""
 
 _PRIVATE: frozenset[type] = frozenset(
-    {views.Refused, views.Unconfirmed, Changed, Declined, Preview, Intervened}
+    {
+        views.Refused,
+        views.Unconfirmed,
+        views.PreferencesView,
+        Changed,
+        Declined,
+        Preview,
+        Intervened,
+    }
 )
 """What only the asker sees, wherever it was asked."""

@@ -5,18 +5,28 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 
-from storage.records import OutboxItem
+from bot.notices import NEEDS_ACKNOWLEDGEMENT
+from storage.records import Audience, Call, Notice, OutboxItem
 from storage.store import Store
 
 LEASE_SECONDS = 120.0
 """How long a claimed message stays ours; after a crash it is claimed anew when this is over."""
 
+PATIENCE = 600.0
+"""Seconds that on-call has to acknowledge, unless it is set otherwise."""
+
 
 class StoredOutbox:
     """The outbox of a store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, patience: float = PATIENCE) -> None:
         self._store = store
+        self._patience = dt.timedelta(seconds=patience)
+
+    def put(self, notice: Notice, *, at: dt.datetime) -> None:
+        """Have something more said, once for its key."""
+        with self._store.write() as work:
+            work.outbox.put(notice, at)
 
     def claim(self, now: dt.datetime, limit: int) -> tuple[OutboxItem, ...]:
         """Take messages to send: urgent first, a thread after its card."""
@@ -24,12 +34,45 @@ class StoredOutbox:
             return work.outbox.claim(now, LEASE_SECONDS, limit, after_cards=True)
 
     def sent_all(
-        self, items: Sequence[OutboxItem], *, channel: str, ts: str, at: dt.datetime
+        self,
+        items: Sequence[OutboxItem],
+        *,
+        channel: str | None,
+        ts: str | None,
+        at: dt.datetime,
+        more: Sequence[Notice] = (),
     ) -> None:
-        """Note that several notices went out as one message."""
+        """Note that several notices went out as one message, and what is to be said besides.
+
+        What on-call has to acknowledge becomes a call, with the time when the next are called.
+        """
         with self._store.write() as work:
             for item in items:
                 work.outbox.sent(item.id, item.revision, channel, ts, at)
+                if channel and ts and _is_call(item.notice):
+                    work.calls.put(
+                        Call(
+                            key=item.notice.key,
+                            kind=item.notice.kind,
+                            request=item.notice.request,
+                            channel=channel,
+                            ts=ts,
+                            raised=at,
+                            due=at + self._patience,
+                        )
+                    )
+            for notice in more:
+                work.outbox.put(notice, at)
+
+    def at(self, channel: str, ts: str) -> tuple[OutboxItem, ...]:
+        """The notices that one message says."""
+        with self._store.read() as view:
+            return view.outbox.at(channel, ts)
+
+    def call_of(self, key: str) -> Call | None:
+        """The call of a notice, if there is one."""
+        with self._store.read() as view:
+            return view.calls.get(key)
 
     def retry(self, item: OutboxItem, *, error: str, due: dt.datetime) -> None:
         """Give a message back to be tried again from `due` on."""
@@ -51,6 +94,10 @@ class StoredOutbox:
         """The card of a request, with its place once it was posted."""
         with self._store.read() as view:
             return view.outbox.card_of(request)
+
+
+def _is_call(notice: Notice) -> bool:
+    return notice.audience is Audience.ONCALL and notice.kind in NEEDS_ACKNOWLEDGEMENT
 
 
 class StoredOnce:

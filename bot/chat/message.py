@@ -100,6 +100,17 @@ def build(parts: Sequence[Part]) -> Message:
     return Message(str(text), tuple(blocks_of(kept, MOST_BLOCKS)))
 
 
+def append(message: Message, parts: Sequence[Part]) -> Message:
+    """The message with more parts at its end, which stay whatever has to be cut before them."""
+    text = join("\n", [_text(part) for part in parts])
+    if not text:
+        return message
+    more = [block for n, part in enumerate(parts) for block in _blocks(part, f"more-{n}")]
+    before = shorten(Markup(message.text), LONGEST_TEXT - len(text) - 1)
+    blocks = (*message.blocks[: MOST_BLOCKS - len(more)], *more)
+    return Message(str(join("\n", [before, text])), blocks if message.blocks else ())
+
+
 def blocks_of(parts: Sequence[Part], most: int = MOST_BLOCKS) -> list[Block]:
     """The blocks of the parts; past `most` the rest is counted."""
     blocks = [

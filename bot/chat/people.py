@@ -5,7 +5,7 @@ A message never fails because of a person: who is unknown is shown as they were 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from bot.chat.markup import Markup, escape, is_user_id, mention
 from storage.records import Person
@@ -17,8 +17,13 @@ Names = Callable[[str], Markup]
 class People:
     """Turns Slack ids into people, names and mentions, asking the desk each time."""
 
-    def __init__(self, person: Callable[[str], Person | None]) -> None:
+    def __init__(self, person: Callable[[str], Person | None], hushed: Iterable[str] = ()) -> None:
         self._person = person
+        self._hushed = frozenset(hushed)
+
+    def hushed(self, people: Iterable[str]) -> People:
+        """The same, but these people are only named: a mention would disturb them."""
+        return People(self._person, people)
 
     def name(self, person_id: str) -> Markup:
         """Their name, which notifies nobody."""
@@ -27,6 +32,6 @@ class People:
 
     def mention(self, person_id: str) -> Markup:
         """A mention, which notifies them; a name where there is no Slack user behind the id."""
-        if is_user_id(person_id):
+        if is_user_id(person_id) and person_id not in self._hushed:
             return mention(person_id)
         return self.name(person_id)

@@ -6,7 +6,7 @@ The desk, the outbox, a memory of what was answered, and Slack as the announcer 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,8 +15,10 @@ from bot.asks import Ask, Change, Period
 from bot.byhand import ByHandAnswer, Wish
 from bot.chat.message import Message
 from bot.fairness import FairView
+from bot.preferences import Preferences
 from bot.reports import ReportView
 from bot.views import (
+    Acknowledged,
     CardView,
     Choices,
     Done,
@@ -24,6 +26,7 @@ from bot.views import (
     HomeView,
     MapView,
     MineView,
+    PreferencesView,
     QueueView,
     Refused,
     StatusView,
@@ -31,7 +34,7 @@ from bot.views import (
     Unconfirmed,
     WhyView,
 )
-from storage.records import OutboxItem, Person, Recipe
+from storage.records import Notice, OutboxItem, Person, Recipe
 
 
 class Desk(Protocol):
@@ -101,6 +104,14 @@ class Desk(Protocol):
 
     def person(self, person_id: str) -> Person | None: ...
 
+    def preferences(self, person_id: str) -> Preferences: ...
+
+    def prefs(
+        self, person_id: str, changes: Iterable[tuple[str, str]] = (), *, key: str
+    ) -> PreferencesView | Refused: ...
+
+    def acknowledge(self, person_id: str, call: str, *, key: str) -> Acknowledged | Refused: ...
+
 
 class Once(Protocol):
     """Remembers what was answered, across restarts."""
@@ -129,10 +140,27 @@ class Outbox(Protocol):
 
     def claim(self, now: dt.datetime, limit: int) -> tuple[OutboxItem, ...]: ...
 
+    def put(self, notice: Notice, *, at: dt.datetime) -> None:
+        """Have something more said, once for its key."""
+        ...
+
     def sent_all(
-        self, items: Sequence[OutboxItem], *, channel: str, ts: str, at: dt.datetime
+        self,
+        items: Sequence[OutboxItem],
+        *,
+        channel: str | None,
+        ts: str | None,
+        at: dt.datetime,
+        more: Sequence[Notice] = (),
     ) -> None:
-        """Several notices that went out as one message."""
+        """Several notices that went out as one message; `more` is to be said because of it.
+
+        No channel: there was nobody who wanted to hear it.
+        """
+        ...
+
+    def at(self, channel: str, ts: str) -> tuple[OutboxItem, ...]:
+        """The notices that one message says."""
         ...
 
     def retry(self, item: OutboxItem, *, error: str, due: dt.datetime) -> None: ...

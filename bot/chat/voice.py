@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from bot.chat.markup import Markup, mention_group
+from bot.chat.markup import Markup, is_user_id, mention, mention_group
 from bot.chat.people import People
 from bot.chat.words import Words, words_for
 
@@ -13,8 +13,8 @@ from bot.chat.words import Words, words_for
 class Voice:
     """`command` is what stands before a verb in examples; `label` the one that pods carry.
 
-    `oncall_group` is the id of the Slack user group to mention, if there is one; `channel`
-    the id of the channel that the cards are posted in.
+    `oncall_group` is the id of the Slack user group (or person) to mention for on-call, if
+    there is one; `channel` the id of the channel that the cards are posted in.
     """
 
     words: Words
@@ -30,5 +30,8 @@ class Voice:
 
     @property
     def oncall(self) -> Markup | None:
-        """The mention of the on-call group."""
-        return mention_group(self.oncall_group) if self.oncall_group else None
+        """The mention of whoever is on call."""
+        if not self.oncall_group:
+            return None
+        who = self.oncall_group
+        return mention(who) if is_user_id(who) else mention_group(who)

@@ -248,16 +248,9 @@ def _say_group(
         told.append((target, args))
         if target.source is not Source.TRACE:
             touched = True
-            key = f"preempted:{target.decision}"
-            put(
-                ledger,
-                f"{key}:person",
-                args,
-                Audience.PERSON,
-                target.id,
-                target.workload.owner,
-            )
-            put(ledger, f"{key}:thread", args, Audience.THREAD, target.id)
+            key = f"preempted:{target.decision}:thread"
+            put(ledger, key, args, Audience.THREAD, target.id)
+    _say_to_owners(ledger, told)
     if touched:
         post = notices.PreemptedGroupArgs(
             preemptor=told[0][1].preemptor,
@@ -266,6 +259,23 @@ def _say_group(
         )
         first = told[0][0].decision  # a grant is preempted once, so this names the group for good
         tell(ledger, f"preempted-group:{first}", post, preemptor.id, "oncall", "channel")
+
+
+def _say_to_owners(ledger: Ledger, told: Sequence[tuple[Request, notices.PreemptedArgs]]) -> None:
+    """One private notice to each owner, whatever they lose."""
+    by_owner: dict[str, list[tuple[Request, notices.PreemptedArgs]]] = {}
+    for target, args in told:
+        if target.source is not Source.TRACE:
+            by_owner.setdefault(target.workload.owner, []).append((target, args))
+    for owner, lost in by_owner.items():
+        first, args = lost[0]
+        notice: notices.NoticeArgs = args
+        if len(lost) > 1:
+            notice = notices.PreemptedGroupArgs(
+                preemptor=args.preemptor, targets=tuple(each for _, each in lost), at=args.at
+            )
+        key = f"preempted:{first.decision}:person"
+        put(ledger, key, notice, Audience.PERSON, first.id, owner)
 
 
 def say_flipped(ledger: Ledger, flips: Sequence[Flip]) -> None:

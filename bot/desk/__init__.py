@@ -9,15 +9,17 @@ in its own module over what `Office` shares.
 
 from __future__ import annotations
 
+from bot.desk.acknowledging import Acknowledging
 from bot.desk.giving import Giving
 from bot.desk.interventions import Interventions
 from bot.desk.office import PATIENCE, Office
 from bot.desk.ordering import Ordering
+from bot.desk.preferences import Preferring
 from bot.desk.reading import Reading
 from bot.desk.reporting import Reporting
 
 __all__ = ["PATIENCE", "Desk", "Office"]
 
 
-class Desk(Giving, Ordering, Reading, Reporting, Interventions):
+class Desk(Giving, Ordering, Reading, Reporting, Interventions, Preferring, Acknowledging):
     """Everything a person can ask for. Safe to call from any thread."""

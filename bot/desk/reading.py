@@ -13,6 +13,7 @@ from bot.views import (
     Choices,
     Grouping,
     HomeView,
+    Letter,
     MapView,
     MineView,
     QueueView,
@@ -29,6 +30,7 @@ from storage.work import Work
 
 ROWS = 10  # rows of a status; the rest is counted
 ENDED_ROWS = 5
+LETTERS = 10
 
 
 class Reading(Office):
@@ -57,6 +59,24 @@ class Reading(Office):
             more=len(rows) - len(cards),
             may_ask=self._may_ask(person),
             doubts=self._look(doubts_for(person)),
+            letters=self._letters(person),
+        )
+
+    def _letters(self, person: Person) -> tuple[Letter, ...]:
+        """What could not be delivered, the latest first, for those who can mend it."""
+        if person.role is not Role.ADMIN:
+            return ()
+        with self._store.read() as view:
+            dead = view.outbox.letters(LETTERS)
+        return tuple(
+            Letter(
+                kind=item.notice.kind,
+                request=item.notice.request,
+                where=item.notice.target or item.notice.audience,
+                error=item.error or "",
+                at=item.created.timestamp(),
+            )
+            for item in dead
         )
 
     def _about(self, view: Work, what: str) -> tuple[str, tuple[Request, ...]] | Refused:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from bot import notices
-from bot.chat.cards import changes, interventions
+from bot.chat.cards import changes, interventions, oncall
 from bot.chat.markup import Markup, is_user_id, join
 from bot.chat.message import Line, Lines, Message, Note, Part, build
 from bot.chat.voice import Voice
@@ -36,18 +36,6 @@ def _ended(voice: Voice, args: notices.EndedArgs, audience: Audience) -> Message
     return build(
         [Lines(voice.words.ended_title(args)), Lines(told), Lines(voice.words.ended(args, by))]
     )
-
-
-def admitted_group(voice: Voice, group: Sequence[notices.AdmittedArgs]) -> Message:
-    """A burst of admissions as one post that names every one."""
-    words = voice.words
-    rows = [words.admitted_row(args, voice.people.mention(args.owner)) for args in group]
-    return build([Lines(join("\n", [words.admitted_group_title(group), *rows]))])
-
-
-def undeliverable(voice: Voice, *, where: str, error: str) -> Message:
-    """To on-call, once a place: nothing arrives there."""
-    return build([Lines(voice.words.undeliverable(where=where, error=error))])
 
 
 def redirected(voice: Voice, message: Message, where: str) -> Message:
@@ -85,8 +73,10 @@ def _preempted(voice: Voice, args: notices.PreemptedArgs, _: Audience) -> Messag
 
 def _preempted_group(voice: Voice, args: notices.PreemptedGroupArgs, audience: Audience) -> Message:
     words, people = voice.words, voice.people
+    yours = audience is Audience.PERSON
+    title = words.preempted_yours(args) if yours else words.preempted_group_title(args)
     parts: list[Part] = [
-        Lines(words.preempted_group_title(args)),
+        Lines(title),
         Lines(words.preempted_group(args, people.name(args.preemptor.owner))),
     ]
     targets = sorted(args.targets, key=lambda each: not is_user_id(each.target.owner))
@@ -98,7 +88,7 @@ def _preempted_group(voice: Voice, args: notices.PreemptedGroupArgs, audience: A
     code = audience is not Audience.CHANNEL
     rules = partial(words.rules, code=code)
     parts.append(Lines(join("\n", _rules(rules, args))))
-    parts.append(Lines(words.preempted_group_next(args)))
+    parts.append(Lines(words.preempted_group_next(args, told=not yours)))
     if audience is Audience.ONCALL:
         parts += [Line(), Lines(words.for_oncall(voice.oncall))]
     return build(parts)
@@ -118,6 +108,10 @@ def _flipped(voice: Voice, args: notices.FlippedArgs, _: Audience) -> Message:
 
 def _monthly(voice: Voice, args: notices.MonthlyArgs, _: Audience) -> Message:
     return build([Lines(voice.words.monthly(args))])
+
+
+def _undeliverable(voice: Voice, args: notices.UndeliverableArgs, _: Audience) -> Message:
+    return build([Lines(voice.words.undeliverable(where=args.where, error=args.error))])
 
 
 def _overfull(voice: Voice, args: notices.OverfullArgs, _: Audience) -> Message:
@@ -185,5 +179,7 @@ _RENDERERS: dict[type[notices.NoticeArgs], Callable[[Voice, Any, Audience], Mess
     notices.InterventionFailedArgs: interventions.told,
     notices.DisplacedArgs: interventions.told,
     notices.MonthlyArgs: _monthly,
+    notices.UndeliverableArgs: _undeliverable,
+    notices.EscalatedArgs: lambda voice, args, _: build(oncall.escalated(voice, args)),
 }
 """Every kind of notice but the card."""

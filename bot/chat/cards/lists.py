@@ -10,7 +10,7 @@ from bot.chat.grammar import ADMIN_VERBS, UNANSWERED, GrammarError, Verb
 from bot.chat.markup import Markup, join
 from bot.chat.message import Button, Buttons, Lines, Message, Note, Part, build
 from bot.chat.voice import Voice
-from bot.views import MineView, QueueRow, QueueView, StatusView
+from bot.views import MineView, PreferencesView, QueueRow, QueueView, StatusView
 
 MOST_ROWS = 15
 MOST_SECTIONS = 12
@@ -35,6 +35,9 @@ def status(voice: Voice, view: StatusView) -> Message:
             rows = [words.doubt(doubt) for doubt in view.doubts[:MOST_DOUBTS]]
             left = len(view.doubts) - len(rows)
             parts.append(Lines(_list(voice, words.doubts_title(len(view.doubts)), rows, left)))
+        if view.letters:
+            rows = [words.letter(one, voice.people.name(one.where)) for one in view.letters]
+            parts.append(Lines(_list(voice, words.letters_title(len(rows)), rows)))
     parts.append(Note(words.as_of(view.cluster.at)))
     return build(parts)
 
@@ -47,6 +50,13 @@ def _about(voice: Voice, view: StatusView, about: str) -> list[Part]:
     rows = [words.row(row, owner) for row, owner in zip(view.rows, owners, strict=True)]
     title = words.about_title(voice.people.name(about))
     return [Lines(_list(voice, title, rows or [words.nothing_found()], view.more))]
+
+
+def preferences(voice: Voice, view: PreferencesView) -> Message:
+    """What a person wants to hear, and how to change it."""
+    words = voice.words
+    title, rows = words.preferences_title(view), words.preferences(view)
+    return build([Lines(join("\n", [title, rows])), Note(words.preferences_example())])
 
 
 def queue(voice: Voice, view: QueueView) -> Message:

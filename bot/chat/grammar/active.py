@@ -13,7 +13,6 @@ UNANSWERED: frozenset[Verb] = frozenset(
     {
         Verb.TRY,
         Verb.WHEN,
-        Verb.PREFS,
         Verb.LINK,
     }
 )

@@ -92,6 +92,7 @@ CHINESE = Lexicon(
     },
     preferences={
         "语言": Preference.LANGUAGE, "免打扰": Preference.QUIET, "通知": Preference.NOTICES,
+        "地点": Preference.WHERE, "时区": Preference.ZONE, "時區": Preference.ZONE,
         "摘要": Preference.DIGEST, "語言": Preference.LANGUAGE,
     },
     languages={
@@ -99,6 +100,7 @@ CHINESE = Lexicon(
     },
     notices={"全部": "all", "开启": "all", "重要": "important", "无": "none", "关闭": "none"},
     mutes={"静音": "none", "取消静音": "all"},
+    wheres={"私信": "dm", "话题": "thread", "消息列": "thread"},
     digests={"每日": "daily", "每天": "daily", "每周": "weekly", "关闭": "off"},
     off=frozenset({"关闭", "关"}),
     times={

@@ -81,13 +81,15 @@ ENGLISH = Lexicon(
         "language": Preference.LANGUAGE, "lang": Preference.LANGUAGE,
         "quiet": Preference.QUIET, "quiet-hours": Preference.QUIET,
         "notices": Preference.NOTICES, "notifications": Preference.NOTICES,
-        "digest": Preference.DIGEST,
+        "digest": Preference.DIGEST, "where": Preference.WHERE, "zone": Preference.ZONE,
+        "timezone": Preference.ZONE,
     },
     languages={
         "en": "en", "english": "en", "zh": "zh", "chinese": "zh", "zh-cn": "zh", "auto": "auto",
     },
     notices={"all": "all", "on": "all", "important": "important", "none": "none", "off": "none"},
     mutes={"mute": "none", "unmute": "all"},
+    wheres={"dm": "dm", "direct": "dm", "thread": "thread"},
     digests={"daily": "daily", "weekly": "weekly", "off": "off", "none": "off"},
     off=frozenset({"off", "none", "never"}),
     times={

@@ -54,6 +54,8 @@ class Expected(enum.StrEnum):
     QUIET = "quiet"
     NOTICES = "notices"
     DIGEST = "digest"
+    WHERE = "where"
+    ZONE = "zone"
     PLACE = "place"
     NODE = "node"
     GPUS = "gpus"

@@ -38,6 +38,8 @@ EXAMPLES: Mapping[Verb, tuple[str, ...]] = {
         "prefs quiet 22:00-07:00",
         "prefs notices important",
         "prefs digest weekly",
+        "prefs where thread",
+        "prefs zone Europe/Paris",
         "prefs mute",
     ),
     Verb.LINK: ("link", "link nlp", "link nlp as @bob"),
@@ -88,6 +90,8 @@ CHINESE_EXAMPLES: Mapping[Verb, tuple[str, ...]] = {
         "偏好 免打扰 22:00-07:00",
         "偏好 通知 重要",
         "偏好 摘要 每周",
+        "偏好 地点 话题",
+        "偏好 时区 Asia/Shanghai",
         "偏好 静音",
     ),
     Verb.LINK: ("关联", "关联 nlp", "关联 nlp 代表 @bob"),
@@ -139,6 +143,8 @@ _PREFERENCE = {
     Expected.QUIET: 2,
     Expected.NOTICES: 3,
     Expected.DIGEST: 4,
+    Expected.WHERE: 5,
+    Expected.ZONE: 6,
 }
 """Which example of `prefs` shows the preference that was meant."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from zoneinfo import available_timezones
 
 from bot.asks import Preference
 from bot.chat.grammar import commands as said
@@ -278,12 +279,20 @@ def _preference(cursor: Cursor, preference: Preference) -> str:
         raise Wrong(Mistake.MISSING, expected, cursor.end())
     if preference is Preference.QUIET:
         return _quiet(token, lexicon.off)
+    if preference is Preference.ZONE:
+        return _zone(token)
     tables = {
         Preference.LANGUAGE: lexicon.languages,
         Preference.NOTICES: lexicon.notices,
         Preference.DIGEST: lexicon.digests,
+        Preference.WHERE: lexicon.wheres,
     }
     return look_up(token, tables[preference], expected)
+
+
+def _zone(token: Token) -> str:
+    known = {name.lower(): name for name in available_timezones()}
+    return look_up(token, known, Expected.ZONE)
 
 
 def _quiet(token: Token, off: frozenset[str]) -> str:

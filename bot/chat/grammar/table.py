@@ -53,6 +53,7 @@ class Lexicon:
     notices: Mapping[str, str]
     mutes: Mapping[str, str]
     digests: Mapping[str, str]
+    wheres: Mapping[str, str]
     off: frozenset[str]
     times: Mapping[str, float]
     spans: Mapping[str, float]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from bot import views
 from bot.answers import Changed
 from bot.asks import Ask, Change, Period
 from bot.byhand import ByHandAnswer, DeclineCode, Declined, Wish
 from bot.fairness import FairView
+from bot.preferences import Preferences, changed
 from bot.reports import ReportView
 from bot.views import RefusalCode, Refused
 from storage.records import Person, Recipe
@@ -43,6 +44,8 @@ class MemoryDesk:
         self.wishes: list[tuple[str, Wish, bool]] = []
         self.wrong: tuple[Refused, ...] = ()
         self.offered = saying.CHOICES
+        self.wishes: dict[str, Preferences] = {}
+        self.acknowledged: list[tuple[str, str]] = []
         self.before: Callable[[], None] = lambda: None
 
     def submit(
@@ -172,6 +175,22 @@ class MemoryDesk:
 
     def person(self, person_id: str) -> Person | None:
         return saying.person(person_id)
+
+    def preferences(self, person_id: str) -> Preferences:
+        return self.wishes.get(person_id, Preferences())
+
+    def prefs(
+        self, person_id: str, changes: Iterable[tuple[str, str]] = (), *, key: str
+    ) -> views.PreferencesView | Refused:
+        del key
+        for name, value in changes:
+            self.wishes[person_id] = changed(self.preferences(person_id), name, value)
+        return views.PreferencesView(person=person_id, fields=self.preferences(person_id).shown())
+
+    def acknowledge(self, person_id: str, call: str, *, key: str) -> views.Acknowledged | Refused:
+        del key
+        self.acknowledged.append((person_id, call))
+        return views.Acknowledged(by=person_id, at=saying.NOW)
 
     def card(self, request_id: str) -> views.CardView:
         return self.cards[request_id]

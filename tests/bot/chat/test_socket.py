@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from bot.chat.announcer import Announcer, Places
 from bot.chat.app import build_app, identify
-from bot.chat.memory import StoredOnce, StoredOutbox
+from bot.chat.routing import Places
 from bot.chat.socket import DEAF_AFTER, Socket, SocketError
 from bot.chat.voices import Voices
 from bot.chat.webslack import SlackThreads, WebSlack, resolve_channel
@@ -23,8 +22,8 @@ from bot.workspace.visitor import Visitor
 from storage.records import OutboxState
 from storage.store import open_store
 from tests.bot.chat import saying
+from tests.bot.chat.announcing import admitted, announcer_of, card, ended
 from tests.bot.chat.desks import MemoryDesk, MemoryOnce
-from tests.bot.chat.test_announcer import admitted, card, ended
 from tests.fixtures_workspace import GENERAL, ONCALL, client_of, eventually
 from tests.storage import samples
 
@@ -167,14 +166,8 @@ def test_announcing_into_the_workspace(workspace: WorkspaceServer, tmp_path: Pat
     slack, desk = WebSlack(client), MemoryDesk()
     now = dt.datetime.now(dt.UTC)
     store = open_store(f"sqlite:///{tmp_path / 'gpubot.db'}")
-    announcer = Announcer(
-        outbox=StoredOutbox(store),
-        slack=slack,
-        cards=desk,
-        voice=saying.VOICE,
-        places=Places(channel=resolve_channel(client, "#gpu-resources"), oncall=ONCALL),
-        once=StoredOnce(store, lambda: now),
-    )
+    places = Places(channel=resolve_channel(client, "#gpu-resources"), oncall=ONCALL)
+    announcer = announcer_of(store, slack, desk, places)
     ada = Visitor(workspace.base_url, "U0ADA")
     with store.write() as work:
         for number in (1042, 2000, 1):

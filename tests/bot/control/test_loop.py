@@ -96,7 +96,7 @@ def test_reclaim_tells_owner_thread_oncall_and_channel(house: House) -> None:
     house.step()
     assert house.state(target) is S.PREEMPTING
     assert house.state(preemptor) is S.WAITING
-    assert house.heard("preempted") == [(Audience.PERSON, BEN.id), (Audience.THREAD, None)]
+    assert house.heard("preempted") == [(Audience.THREAD, None), (Audience.PERSON, BEN.id)]
     assert house.heard("preempted-group") == [(Audience.ONCALL, None), (Audience.CHANNEL, None)]
     house.step(STOP_TIME)
     house.step()

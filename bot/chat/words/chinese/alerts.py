@@ -218,11 +218,15 @@ class Alerts(Standing):
             teams=self.several(named, 8),
         )
 
-    def preempted_group_next(self, args: notices.PreemptedGroupArgs) -> Markup:
-        """What happens to the targets."""
+    def preempted_group_next(
+        self, args: notices.PreemptedGroupArgs, *, told: bool = True
+    ) -> Markup:
+        """What happens to the targets; and that their owners know, where others read it."""
         grace = max((each.grace for each in args.targets), default=0.0)
         return say(
-            "有 {grace}的时间退出，之后回到原来的排队位置。已通知申请人。", grace=self.span(grace)
+            "有 {grace}的时间退出，之后回到原来的排队位置。{told}",
+            grace=self.span(grace),
+            told=say("已通知申请人。") if told else Markup(),
         )
 
     def for_oncall(self, group: Markup | None) -> Markup:

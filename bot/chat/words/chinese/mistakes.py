@@ -60,12 +60,15 @@ _EXPECTED: dict[Expected, str] = {
     Expected.PERSON: "这里应是同事：`@` 加名字。",
     Expected.PERIOD: "报告按 `周` 或 `月` 统计。",
     Expected.PREFERENCE: (
-        "可以设置 `语言` 、 `免打扰` 、 `通知` 、 `摘要` ，或者 `静音` 、 `取消静音` 。"
+        "可以设置 `语言` 、 `免打扰` 、 `时区` 、 `通知` 、 `地点` 、 `摘要` ，"
+        "或者 `静音` 、 `取消静音` 。"
     ),
     Expected.LANGUAGE: "语言是 `中文` 、 `英文` 或 `自动` （跟随你的 Slack）。",
     Expected.QUIET: "免打扰时段写成 `22:00-07:00` ，或者 `关闭` 。",
     Expected.NOTICES: "通知可以是 `全部` 、 `重要` 或 `关闭` 。",
     Expected.DIGEST: "摘要可以是 `每日` 、 `每周` 或 `关闭` 。",
+    Expected.WHERE: "只给你的通知发到 `私信` 或 `话题` 。",
+    Expected.ZONE: "这里应是时区，例如 `Asia/Shanghai` 。",
     Expected.PLACE: "这里应是队列、资源池或团队。",
     Expected.NODE: "这里应是节点名。",
     Expected.GPUS: "这里应是卡数。",
@@ -136,6 +139,9 @@ class Mistakes(TurnedDown):
             RefusalCode.TOO_MANY_WAITING: self._too_many,
             RefusalCode.NOT_AN_IMAGE: self._not_an_image,
             RefusalCode.COMMAND_TOO_LONG: self._command_too_long,
+            RefusalCode.UNKNOWN_PREFERENCE: self._unknown_preference,
+            RefusalCode.NOT_A_PREFERENCE: self._not_a_preference,
+            RefusalCode.NOT_ON_CALL: self._not_on_call,
             **self.turned_down(),
         }
         why = sentences[refused.code](refused, Figures(refused.args))
@@ -327,6 +333,30 @@ class Mistakes(TurnedDown):
         if length is not None and most is not None:
             sizes = say("（ {length:,} 个字符，最多 {most:,} 个）", length=length, most=most)
         return say("这条命令太长{sizes}。请把它写成镜像里的脚本。", sizes=sizes)
+
+    def _unknown_preference(self, refused: Refused, figures: Figures) -> Markup:
+        return say(
+            "没有 {field} 这项偏好。{near}有：{fields}。例如 `/gpu 偏好 免打扰 22:00-07:00` 。",
+            field=figures.text("field") or say("这样"),
+            fields=figures.text("fields") or Markup(),
+            near=self._nearest(refused),
+        )
+
+    def _not_on_call(self, refused: Refused, figures: Figures) -> Markup:
+        del refused, figures
+        return say(
+            "只有值班、团队负责人或管理员可以接手。如果你已经处理了，请在那条消息下面告诉他们。"
+        )
+
+    def _not_a_preference(self, refused: Refused, figures: Figures) -> Markup:
+        field = figures.text("field") or say("quiet")
+        return say(
+            "{field} 不能是 {value}。可以是 {near}，例如 `/gpu prefs {field} {example}` 。",
+            field=field,
+            value=figures.text("value") or say("空的"),
+            near=self.or_list(refused.near),
+            example=refused.near[0] if refused.near else "off",
+        )
 
     def _too_many(self, refused: Refused, figures: Figures) -> Markup:
         del refused

@@ -6,10 +6,11 @@ from bot.chat.words.english.changes import Changes
 from bot.chat.words.english.forms import Forms
 from bot.chat.words.english.interventions import Interventions
 from bot.chat.words.english.maps import Maps
+from bot.chat.words.english.notifying import Notifying
 from bot.chat.words.english.reports import Reports
 
 
-class English(Alerts, Answers, Changes, Forms, Interventions, Maps, Reports):
+class English(Alerts, Answers, Changes, Forms, Interventions, Maps, Notifying, Reports):
     """The bot's English."""
 
     language = "en"

@@ -229,13 +229,15 @@ class Alerts(Standing):
             teams=self.several(named, 8),
         )
 
-    def preempted_group_next(self, args: notices.PreemptedGroupArgs) -> Markup:
-        """What happens to the targets."""
+    def preempted_group_next(
+        self, args: notices.PreemptedGroupArgs, *, told: bool = True
+    ) -> Markup:
+        """What happens to the targets; and that their owners know, where others read it."""
         grace = max((each.grace for each in args.targets), default=0.0)
         many = len(args.targets) != 1
         return say(
-            "{they} {grace} to stop, then {go} back to {their} old place in line. "
-            "Owners were told.",
+            "{they} {grace} to stop, then {go} back to {their} old place in line.{told}",
+            told=say(" Owners were told.") if told else Markup(),
             they="They have" if many else "It has",
             grace=self.span(grace),
             go="go" if many else "goes",

@@ -59,12 +59,15 @@ _EXPECTED: dict[Expected, str] = {
     Expected.PERSON: "A colleague comes here: `@` and their name.",
     Expected.PERIOD: "A report is about a `week` or a `month`.",
     Expected.PREFERENCE: (
-        "You can set `language`, `quiet`, `notices` and `digest`, or say `mute` or `unmute`."
+        "You can set `language`, `quiet`, `zone`, `notices`, `where` and `digest`, or say `mute` "
+        "or `unmute`."
     ),
     Expected.LANGUAGE: "A language is `en`, `zh` or `auto`, which is that of your Slack.",
     Expected.QUIET: "Quiet hours are two times such as `22:00-07:00`, or `off`.",
     Expected.NOTICES: "Notices are `all`, `important` or `none`.",
     Expected.DIGEST: "A digest comes `daily`, `weekly` or is `off`.",
+    Expected.WHERE: "Notices for you alone go to `dm` or `thread`.",
+    Expected.ZONE: "A time zone comes here, such as `Europe/Paris` or `UTC`.",
     Expected.PLACE: "A queue, pool or team comes here.",
     Expected.NODE: "A node's name comes here.",
     Expected.GPUS: "A number of GPUs comes here.",
@@ -136,6 +139,9 @@ class Mistakes(TurnedDown):
             **self.turned_down(),
             RefusalCode.NOT_AN_IMAGE: self._not_an_image,
             RefusalCode.COMMAND_TOO_LONG: self._command_too_long,
+            RefusalCode.UNKNOWN_PREFERENCE: self._unknown_preference,
+            RefusalCode.NOT_A_PREFERENCE: self._not_a_preference,
+            RefusalCode.NOT_ON_CALL: self._not_on_call,
         }
         why = sentences[refused.code](refused, Figures(refused.args))
         if refused.instead is None:
@@ -342,6 +348,33 @@ class Mistakes(TurnedDown):
         return say(
             "You have too many requests waiting{most}. Cancel one, or wait for one to start.",
             most=most_said,
+        )
+
+    def _unknown_preference(self, refused: Refused, figures: Figures) -> Markup:
+        return say(
+            "There is no preference {field}.{near} There are: {fields}. For example "
+            "`/gpu prefs quiet 22:00-07:00`.",
+            field=figures.text("field") or say("of that name"),
+            fields=figures.text("fields") or Markup(),
+            near=self._nearest(refused),
+        )
+
+    def _not_on_call(self, refused: Refused, figures: Figures) -> Markup:
+        del refused, figures
+        return say(
+            "Only on-call, a lead or an admin can acknowledge that. If you have seen to it, tell "
+            "them in its thread."
+        )
+
+    def _not_a_preference(self, refused: Refused, figures: Figures) -> Markup:
+        field = figures.text("field") or say("quiet")
+        return say(
+            "{value} does not fit {field}. It can be {near}: for example "
+            "`/gpu prefs {field} {example}`.",
+            field=field,
+            value=figures.text("value") or say("Nothing"),
+            near=self.or_list(refused.near),
+            example=refused.near[0] if refused.near else "off",
         )
 
 

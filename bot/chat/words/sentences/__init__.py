@@ -14,6 +14,7 @@ from bot.chat.words.sentences.forms import Forms
 from bot.chat.words.sentences.interventions import Interventions
 from bot.chat.words.sentences.maps import Maps
 from bot.chat.words.sentences.mistakes import Mistakes
+from bot.chat.words.sentences.notifying import Notifying
 from bot.chat.words.sentences.reasons import Reasons
 from bot.chat.words.sentences.reports import Reports
 from bot.chat.words.sentences.standing import Standing
@@ -27,6 +28,7 @@ class Words(
     Interventions,
     Maps,
     Mistakes,
+    Notifying,
     Reasons,
     Reports,
     Standing,

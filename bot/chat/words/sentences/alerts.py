@@ -81,8 +81,10 @@ class Alerts(Protocol):
         """The targets that are not listed one by one, by team, the largest first."""
         ...
 
-    def preempted_group_next(self, args: notices.PreemptedGroupArgs) -> Markup:
-        """What happens to the targets."""
+    def preempted_group_next(
+        self, args: notices.PreemptedGroupArgs, *, told: bool = True
+    ) -> Markup:
+        """What happens to the targets; and that their owners know, where others read it."""
         ...
 
     def for_oncall(self, group: Markup | None) -> Markup:

@@ -1,0 +1,100 @@
+"""From notices to the message that says them: alone or together, for whom, how loudly."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from bot import notices
+from bot.chat.cards import alerts, bursts, oncall, requests
+from bot.chat.message import Message
+from bot.chat.ports import Cards
+from bot.chat.routing import Wishes
+from bot.chat.voice import Voice
+from bot.duty import Duty
+from bot.preferences import Language, Notices
+from storage.records import Audience, Call, OutboxItem
+
+CallOf = Callable[[str], Call | None]
+"""The call of a notice's key, if there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A message, how many of the notices it says, and whom it had to leave unmentioned."""
+
+    message: Message
+    said: int = 1
+    hushed: tuple[str, ...] = ()
+
+
+class Drawer:
+    """Draws at the moment of sending, so that nothing in it is old."""
+
+    def __init__(
+        self, *, voice: Voice, cards: Cards, wishes: Wishes, duty: Duty, call_of: CallOf
+    ) -> None:
+        self._voice, self._cards, self._wishes = voice, cards, wishes
+        self._duty, self._call_of = duty, call_of
+
+    @property
+    def voice(self) -> Voice:
+        """The voice of the channel."""
+        return self._voice
+
+    def draw(self, items: Sequence[OutboxItem], now: dt.datetime) -> Drawn:
+        """One message for as many of the items as fit.
+
+        Raises KeyError, ValueError, TypeError or pydantic's ValidationError on a notice that
+        cannot be drawn.
+        """
+        first = items[0].notice
+        args = notices.read_args(first.kind, dict(first.args))
+        if isinstance(args, notices.CardArgs):
+            return Drawn(requests.card(self._voice, self._cards.card(args.request)))
+        several = [
+            args,
+            *(notices.read_args(i.notice.kind, dict(i.notice.args)) for i in items[1:]),
+        ]
+        voice, hushed = self._voice_for(first.audience, first.target, several, now)
+        if len(several) > 1:
+            message, said = bursts.burst(voice, several, first.audience)
+        else:
+            message, said = alerts.notice(voice, args, first.audience), 1
+        if first.audience is Audience.ONCALL:
+            call = self._call_of(first.key)
+            doubt = self._duty.oncall().doubt
+            message = oncall.called(voice, message, args.kind, first.key, call, doubt)
+        return Drawn(message, said, hushed)
+
+    def _voice_for(
+        self,
+        audience: Audience,
+        target: str | None,
+        several: Sequence[notices.NoticeArgs],
+        now: dt.datetime,
+    ) -> tuple[Voice, tuple[str, ...]]:
+        """The voice for an audience, and who is only named although they will want to know."""
+        voice = self._voice
+        if audience is Audience.ONCALL:
+            return replace(voice, oncall_group=self._duty.oncall().called), ()
+        if audience is Audience.PERSON and target:
+            wishes = self._wishes(target)
+            if wishes.notices is Notices.NONE:  # then it stands in the thread, and only names them
+                voice = replace(voice, people=voice.people.hushed([target]))
+            language = wishes.language
+            return (voice if language is Language.AUTO else voice.within(language.value)), ()
+        if audience is not Audience.CHANNEL:
+            return voice, ()
+        owners = dict.fromkeys(owner for args in several if (owner := notices.owner_of(args)))
+        gain = all(isinstance(args, notices.AdmittedArgs) for args in several)
+        quiet, muted = [], []
+        for owner in owners:
+            wishes = self._wishes(owner)
+            if wishes.notices is Notices.NONE or (gain and wishes.notices is Notices.IMPORTANT):
+                muted.append(owner)
+            elif wishes.quiet_until(now) is not None:
+                quiet.append(owner)
+        people = voice.people.hushed((*quiet, *muted))
+        return replace(voice, people=people), tuple(quiet)
