@@ -6,7 +6,7 @@ reads. The same events in the same order give the same decisions.
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Mapping, Sequence
+from collections.abc import Collection, Container, Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from scheduler import (
@@ -26,6 +26,7 @@ from scheduler.doubts import NodeDoubt, find_doubts
 from scheduler.events import Event
 from scheduler.explain import Survey
 from scheduler.figures import ClusterFigures
+from scheduler.forecast import Considered, Forecast, Forecaster
 from scheduler.fork import fork_state
 from scheduler.history import Expectation
 from scheduler.inforce import Overrides
@@ -51,9 +52,11 @@ from scheduler.model import (
     Workload,
     WorkloadId,
 )
+from scheduler.offers import Offer, Variant, glimpse, probe
 from scheduler.shares import Share
-from scheduler.standing import EngineError
+from scheduler.standing import EngineError, Waiting
 from scheduler.state import State
+from scheduler.timeline import Departure, departures
 
 PASSES_AT_MOST = 1_000_000
 """A brake: a cycle that does not come to rest is a bug and must not hang the bot."""
@@ -69,12 +72,23 @@ class Engine:
         self._state = state
         self._mover = mover
         self._intake = Intake(state, mover)
+        self._revision = 0
+        self._forecaster = Forecaster(self)
 
-    def fork(self) -> Engine:
-        """An independent engine that stands as this one does; see `scheduler.fork`."""
+    def fork(self, *, learns: bool = True) -> Engine:
+        """An independent engine that stands as this one does; see `scheduler.fork`.
+
+        One that does not learn keeps expecting what it expects now.
+        """
         other: Engine = Engine.__new__(Engine)
         other._set_up(fork_state(self._state), self._mover.copy())
+        other._state.history.closed |= not learns
         return other
+
+    @property
+    def revision(self) -> int:
+        """Another number whenever something has happened or was decided."""
+        return self._revision
 
     @property
     def layout(self) -> Layout:
@@ -83,6 +97,7 @@ class Engine:
 
     def apply(self, event: Event) -> None:
         """Learn what happened. Raises EngineError, changing nothing, on a contradiction."""
+        self._revision += 1
         self._intake.take(event)
 
     def cycle(self, now: Seconds) -> Decisions:
@@ -94,9 +109,11 @@ class Engine:
         if state.ledger.rules is not None and state.ledger.rules.exact and state.ledger.due(now):
             self.sample_usage(now)
         decided = self._repair(now)
+        self._revision += bool(state.dirty) or bool(decided) or state.reservations.news
         if not state.dirty and not state.claims and not state.reservations.news:
             return decided
         admissions = passes.start_claims(state, now)
+        self._revision += bool(admissions)
         preemptions: list[Preemption] = []
         flips: list[Flip] = []
         rounds = 0
@@ -297,6 +314,42 @@ class Engine:
     def over(self, queue: QueueName) -> int:
         """By how much a queue uses more than its quota and what it may borrow."""
         return overrides.over(self._state, self._state.tree.queue_index[queue])
+
+    def departures(
+        self, now: Seconds, graces: Mapping[QueueName, Seconds]
+    ) -> tuple[Departure, ...]:
+        """When everybody who runs is expected to be gone, by id; `graces` is by queue."""
+        return departures(self._state, now, graces)
+
+    def glimpse(self, probe: Waiting, without: Collection[WorkloadId] = ()) -> bool:
+        """Whether somebody might start at once, were it next; see `scheduler.offers`."""
+        return glimpse(self._state, probe, without)
+
+    def probe(self, workload: Workload) -> Waiting:
+        """What `glimpse` is asked about: as if it waited, without standing in any line."""
+        return probe(self._state, workload)
+
+    def claimed(self, workload: WorkloadId) -> bool:
+        """Whether capacity is kept for it and it only waits for others to leave."""
+        return workload in self._state.claims
+
+    def forecast(self, workload: WorkloadId, now: Seconds) -> Forecast:
+        """When somebody who waits will start. Raises EngineError if it does not wait."""
+        return self._forecaster.forecast(workload, now)
+
+    def preview(self, workload: Workload, now: Seconds) -> Forecast:
+        """When it would start if it were submitted now."""
+        return self._forecaster.consider(workload, now).forecast
+
+    def counter_offers(
+        self, workload: Workload, now: Seconds, variants: Sequence[Variant]
+    ) -> tuple[Offer, ...]:
+        """Changes with which it would start sooner; see `scheduler.offers`."""
+        return self._forecaster.consider(workload, now, variants).offers
+
+    def consider(self, workload: Workload, now: Seconds, variants: Sequence[Variant]) -> Considered:
+        """Both at once, for hardly more than the price of one."""
+        return self._forecaster.consider(workload, now, variants)
 
     def doubts(self) -> tuple[NodeDoubt, ...]:
         """What is odd about the nodes, by node."""

@@ -32,7 +32,7 @@ Key = tuple[TeamName, int]
 class Expectation:
     """A length or a time, as a range: the quartiles of what it rests on.
 
-    All three are None where nothing is known.
+    All three are None where nothing is known; with a guess, `basis` is UNKNOWN all the same.
     """
 
     low: Seconds | None
@@ -57,6 +57,8 @@ class RunTimes:
     """The run times that are remembered. A copy is cheap: lines are never changed in place."""
 
     def __init__(self) -> None:
+        self.closed = False
+        """Whether nothing more is to be learnt: in play, ends are only expected."""
         self._lines: dict[Key, tuple[Seconds, ...]] = {}
         self._sorted: dict[Key, tuple[Seconds, ...]] = {}
 
@@ -64,11 +66,12 @@ class RunTimes:
         """Independent memory of the same run times."""
         other = RunTimes()
         other._lines, other._sorted = self._lines.copy(), self._sorted.copy()
+        other.closed = self.closed
         return other
 
     def learn(self, sample: Sample) -> None:
         """A workload has ended."""
-        if sample.ran < 0:
+        if sample.ran < 0 or self.closed:
             return
         size = size_class(sample.gpus)
         for key in ((sample.team, size), (sample.team, ANY_SIZE), (EVERYBODY, size)):
@@ -98,15 +101,18 @@ class RunTimes:
     def end(self, workload: Workload, started: Seconds, now: Seconds) -> Expectation:
         """When somebody who started then and still runs will end; never before `now`.
 
-        Run times that it has already outlived say nothing of it. A duration that it has
-        outlived says no more than that it may end at any time.
+        Run times that it has already outlived say nothing of it. One that has outlived its
+        duration and all others may end at once, is likely to run over for as long as it
+        already has, and may run for as long again as it ran.
         """
-        ran = max(0.0, now - started)
-        if workload.duration is not None:
-            return _certain(max(now, started + workload.duration))
+        ran, declared = max(0.0, now - started), workload.duration
+        if declared is not None and ran <= declared:
+            return _certain(started + declared)
         found = self._quartiles(workload, ran)
         if found.low is None or found.likely is None or found.high is None:
-            return UNKNOWN
+            if declared is None:
+                return UNKNOWN
+            return Expectation(now, now + ran - declared, now + ran, Basis.UNKNOWN)
         low, likely, high = (max(now, started + x) for x in (found.low, found.likely, found.high))
         return Expectation(low, likely, high, found.basis)
 

@@ -56,8 +56,15 @@ def test_who_runs_is_not_expected_to_end_before_now() -> None:
     beyond = history.end(mine, 0.0, 500.0)
     assert (beyond.low, beyond.likely, beyond.high) == (700.0, 800.0, 900.0)
     assert history.end(mine, 0.0, 900.0) == UNKNOWN
-    declared = a_workload("w", "a", duration=60.0)
-    assert history.end(declared, 0.0, 900.0).likely == 900.0
+
+
+def test_a_declared_end_that_is_past_is_only_a_guess() -> None:
+    history = RunTimes()
+    mine = a_workload("w", "a", duration=60.0)
+    assert history.end(mine, 0.0, 50.0) == Expectation(60.0, 60.0, 60.0, Basis.DECLARED)
+    assert history.end(mine, 0.0, 80.0) == Expectation(80.0, 100.0, 160.0, Basis.UNKNOWN)
+    history.restore(samples(*[100.0] * ENOUGH))
+    assert history.end(mine, 0.0, 80.0) == Expectation(100.0, 100.0, 100.0, Basis.HISTORY)
 
 
 def test_only_the_last_run_times_are_kept() -> None:

@@ -1,0 +1,289 @@
+"""What would happen from here on: a copy of the engine played forward through expected ends.
+
+Of everybody who runs, and of everybody who starts on the way, the end is expected as
+`scheduler.history` says; those who are told to stop are gone after the grace of their pool.
+Nobody else arrives. Work without any known end stays for ever.
+
+With few who run and wait, every moment is played. Else, after the first moments, all that
+happens within a *span* is decided upon at once, at its end: spans grow with the time since the
+beginning, so that the far future costs little more than the near one and is known as exactly
+as its distance deserves. Who starts in a span is taken to have started in the middle of it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING
+
+from scheduler.events import Evicted, Finished, Submitted, Withdrawn
+from scheduler.history import Expectation
+from scheduler.model import Basis, QueueName, Seconds, Workload, WorkloadId
+
+if TYPE_CHECKING:
+    from scheduler.engine import Engine
+    from scheduler.state import State
+
+SMALL = 300
+"""So few who run and wait are played moment by moment."""
+
+_Due = tuple[Seconds, WorkloadId, int, bool]
+"""(at, who, which of its runs, whether it waits again): compared as far as the run."""
+
+
+class Quarter(enum.Enum):
+    """Which of the expected ends happen: all early ones, all likely ones, or all late ones."""
+
+    LOW = "low"
+    LIKELY = "likely"
+    HIGH = "high"
+
+    def of(self, expected: Expectation) -> Seconds | None:
+        """The time meant."""
+        match self:
+            case Quarter.LOW:
+                return expected.low
+            case Quarter.LIKELY:
+                return expected.likely
+            case Quarter.HIGH:
+                return expected.high
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """When somebody who runs is expected to be gone, and whether it waits again then."""
+
+    workload: WorkloadId
+    at: Expectation
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grain:
+    """How coarse spans are: after `exact` moments, `least` seconds or `growth` of what passed."""
+
+    exact: int
+    least: Seconds
+    growth: float
+
+    def span(self, steps: int, passed: Seconds) -> Seconds:
+        """How much time is taken as one moment."""
+        return 0.0 if steps < self.exact else max(self.least, self.growth * passed)
+
+
+MOMENTS = Grain(exact=1 << 30, least=0.0, growth=0.0)
+"""Moment by moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """When somebody starts: after one time and not after another; the same, where exact."""
+
+    after: Seconds
+    by: Seconds
+
+    @property
+    def likely(self) -> Seconds:
+        """The middle."""
+        return self.after + (self.by - self.after) / 2
+
+
+@dataclass(slots=True)
+class Spent:
+    """The work that playing has cost: moments decided upon, and starts in them."""
+
+    steps: int = 0
+    starts: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Timeline:
+    """A fork of an engine, its clock, and what is due. `started` has all starts so far.
+
+    `fresh` are those of the last moment; `endless` counts those who run and are not expected
+    to end, and `vague` says that some end was no single time, so that other quarters differ.
+    """
+
+    engine: Engine
+    now: Seconds
+    grain: Grain
+    quarter: Quarter = Quarter.LIKELY
+    began: Seconds = field(init=False)
+    started: dict[WorkloadId, Start] = field(init=False, default_factory=dict)
+    fresh: tuple[WorkloadId, ...] = field(init=False, default=())
+    after: Seconds = field(init=False)
+    endless: int = field(init=False, default=0)
+    vague: bool = field(init=False, default=False)
+    spent: Spent = field(init=False, default_factory=Spent)
+    _due: list[_Due] = field(init=False, default_factory=list)
+    _run: dict[WorkloadId, int] = field(init=False, default_factory=dict)
+    _runs: int = field(init=False, default=0)
+    _guesses: dict[WorkloadId, Basis] = field(init=False, default_factory=dict)
+    _guessed: dict[Basis, Seconds] = field(init=False, default_factory=dict)
+    _graces: dict[QueueName, Seconds] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.began = self.after = self.now
+        layout = self.engine.layout
+        graces = {pool.name: pool.grace for pool in layout.pools}
+        self._graces = {queue.name: graces.get(queue.pool, 0.0) for queue in layout.queues}
+        for one in self.engine.departures(self.now, self._graces):
+            self._expect(one.workload, one.at, again=one.again, later=False)
+        heapify(self._due)
+        if len(self._due) + self.endless + self.engine.figures().pending <= SMALL:
+            self.grain = MOMENTS
+        self.decide()
+
+    def branch(self, grain: Grain | None = None) -> Timeline:
+        """An independent timeline that goes on from here, with another grain if not small."""
+        other: Timeline = Timeline.__new__(Timeline)
+        for name in (
+            "now",
+            "grain",
+            "quarter",
+            "began",
+            "after",
+            "fresh",
+            "endless",
+            "vague",
+            "_runs",
+        ):
+            setattr(other, name, getattr(self, name))
+        if grain is not None and self.grain is not MOMENTS:
+            other.grain = grain
+        other.engine, other._graces = self.engine.fork(), self._graces
+        other.started, other._due = self.started.copy(), self._due.copy()
+        other._run, other._guesses = self._run.copy(), self._guesses.copy()
+        other._guessed = self._guessed.copy()
+        other.spent = Spent(self.spent.steps, self.spent.starts)
+        return other
+
+    def put_back(self, starts: Iterable[WorkloadId]) -> None:
+        """Starts of this moment did not happen: they wait again, at their old places."""
+        for one in starts:
+            del self._run[one], self.started[one]
+            self.engine.apply(Evicted(workload=one, at=self.now))
+
+    def withdraw(self, workload: WorkloadId) -> None:
+        """It does not wait any more, if it did."""
+        if self.engine.workload(workload) is not None:
+            self.engine.apply(Withdrawn(workload=workload, at=self.now))
+
+    def submit(self, *workloads: Workload) -> None:
+        """They join now, and it is decided at once."""
+        self.after = self.now
+        for workload in workloads:
+            self.engine.apply(Submitted(workload=workload))
+        self.decide()
+
+    def basis_at(self, at: Seconds) -> Basis:
+        """The least certain of the ends up to then."""
+        bases = (basis for basis in (Basis.UNKNOWN, Basis.HISTORY) if basis in self._guessed)
+        return next((basis for basis in bases if self._guessed[basis] <= at), Basis.DECLARED)
+
+    def next_at(self) -> Seconds | None:
+        """When something happens next, None if nothing ever does."""
+        alarm = self.engine.next_alarm()
+        ends = self._due[0][0] if self._due else None
+        times = [max(self.now, at) for at in (alarm, ends) if at is not None]
+        return min(times, default=None)
+
+    def step(self) -> bool:
+        """Let the next thing happen, and all that counts as the same moment; False if none."""
+        at = self.next_at()
+        if at is None:
+            return False
+        span = self.grain.span(self.spent.steps, at - self.began)
+        at += span
+        self.spent.steps += 1
+        before = last = self.now
+        happened = False
+        while self._due and self._due[0][0] <= at:
+            due, workload, run, again = heappop(self._due)
+            if self._run.get(workload) == run:
+                happened, last = True, max(last, due)
+                self._leave(workload, last, again=again)
+        alarm = self.engine.next_alarm()
+        if alarm is not None and alarm <= at:
+            happened, last = True, max(last, alarm)
+        self.now, self.after = last, before if span else last
+        self.fresh = ()
+        if happened:
+            self.decide()
+        return True
+
+    def _leave(self, workload: WorkloadId, at: Seconds, *, again: bool) -> None:
+        del self._run[workload]
+        if (basis := self._guesses.pop(workload, None)) is not None:
+            self._guessed.setdefault(basis, at)
+        if again:
+            self.engine.apply(Evicted(workload=workload, at=at))
+        else:
+            self.engine.apply(Finished(workload=workload, at=at))
+
+    def decide(self) -> None:
+        """One cycle, and what follows from it."""
+        decisions = self.engine.cycle(self.now)
+        stops = [(stop.target, stop.target_queue) for stop in decisions.preemptions]
+        stops += [(stop.workload, stop.queue) for stop in decisions.evictions]
+        for one, queue in stops:
+            self._expect(one, sure(self.now + self._graces[queue]), again=True)
+        for admission in decisions.admissions:
+            one = admission.workload
+            workload = self.engine.workload(one)
+            assert workload is not None  # noqa: S101 - it has just started
+            start = Start(self.after, self.now)
+            self._expect(one, self._end(start, workload))
+            self.started.setdefault(one, start)
+        self.fresh = tuple(admission.workload for admission in decisions.admissions)
+        self.spent.starts += len(self.fresh)
+
+    def _end(self, start: Start, workload: Workload) -> Expectation:
+        length = self.engine.expected(workload)
+        if length.low is None or length.likely is None or length.high is None:
+            return length
+        ends = (start.likely + one for one in (length.low, length.likely, length.high))
+        low, likely, high = (max(end, self.now) for end in ends)
+        return Expectation(low, likely, high, length.basis)
+
+    def _expect(
+        self, workload: WorkloadId, at: Expectation, *, again: bool = False, later: bool = True
+    ) -> None:
+        """Set when somebody will be gone; what was set before does not count any more."""
+        self._runs += 1
+        run = self._run[workload] = self._runs
+        due = self.quarter.of(at)
+        self.vague |= at.low != at.high
+        if due is None:
+            self.endless += 1
+            return
+        if at.basis is not Basis.DECLARED:
+            self._guesses[workload] = at.basis
+        entry = (due, workload, run, again)
+        if later:
+            heappush(self._due, entry)
+        else:
+            self._due.append(entry)
+
+
+def departures(
+    state: State, now: Seconds, graces: Mapping[QueueName, Seconds]
+) -> tuple[Departure, ...]:
+    """When everybody who runs is expected to be gone, by id."""
+    history = state.history
+    return tuple(
+        Departure(
+            one,
+            sure(now + graces[running.admission.queue]),
+            again=running.preemptor is not None,
+        )
+        if running.leaving
+        else Departure(one, history.end(running.workload, running.admission.at, now))
+        for one, running in sorted(state.running.items())
+    )
+
+
+def sure(at: Seconds) -> Expectation:
+    return Expectation(at, at, at, Basis.DECLARED)
