@@ -224,12 +224,8 @@ class Timeline:
             self.engine.apply(Finished(workload=workload, at=at))
 
     def decide(self) -> None:
-        """One cycle, and what follows from it."""
+        """One cycle, and what follows from it: who has just started may be told to stop, too."""
         decisions = self.engine.cycle(self.now)
-        stops = [(stop.target, stop.target_queue) for stop in decisions.preemptions]
-        stops += [(stop.workload, stop.queue) for stop in decisions.evictions]
-        for one, queue in stops:
-            self._expect(one, sure(self.now + self._graces[queue]), again=True)
         for admission in decisions.admissions:
             one = admission.workload
             workload = self.engine.workload(one)
@@ -237,6 +233,10 @@ class Timeline:
             start = Start(self.after, self.now)
             self._expect(one, self._end(start, workload))
             self.started.setdefault(one, start)
+        stops = [(stop.target, stop.target_queue) for stop in decisions.preemptions]
+        stops += [(stop.workload, stop.queue) for stop in decisions.evictions]
+        for one, queue in stops:
+            self._expect(one, sure(self.now + self._graces[queue]), again=True)
         self.fresh = tuple(admission.workload for admission in decisions.admissions)
         self.spent.starts += len(self.fresh)
 
