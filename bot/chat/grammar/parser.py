@@ -143,11 +143,17 @@ def _error(line: Line, wrong: Wrong, lexicon: Lexicon, here: str | None) -> Gram
 
 
 def _near(word: str, known: tuple[str, ...]) -> tuple[str, ...]:
-    """The known word that the written one may have been meant for, if any."""
+    """The known word that the written one may have been meant for, if any.
+
+    Two Chinese words of two characters must begin alike: one in common says little.
+    """
     if not known or len(word) > 40:
         return ()
-    least = LIKELY_HAN if is_han(word[:1]) else LIKELY
-    found = process.extract(word, sorted(known), scorer=fuzz.ratio, score_cutoff=least, limit=1)
+    words, least = sorted(known), LIKELY
+    if is_han(word[:1]):
+        least = LIKELY_HAN
+        words = [each for each in words if len(word) > 2 or each.startswith(word[0])]
+    found = process.extract(word, words, scorer=fuzz.ratio, score_cutoff=least, limit=1)
     return tuple(match for match, _score, _index in found)
 
 

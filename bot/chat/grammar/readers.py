@@ -148,10 +148,10 @@ def read_map(cursor: Cursor, here: str | None) -> said.Command:
 
 
 def read_help(cursor: Cursor, here: str | None) -> said.Command:
-    """`help`, `help queue`."""
+    """`help`, `help queue`, `帮助？`."""
     del here
     token = cursor.take()
-    if token is None:
+    if token is None or (token.word == "?" and cursor.peek() is None):
         return said.Help()
     verb = look_up(token, cursor.lexicon.verbs, Expected.VERB)
     at_end(cursor)
