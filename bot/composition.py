@@ -112,11 +112,17 @@ class Bot:
                 oncall_group=settings.oncall_group,
                 channel=places.channel,
             )
+            preferred = core.desk.preferences
+            voices = Voices(
+                voice,
+                chosen=lambda who: preferred(who).chosen_language,
+                locale=Locales(_hasty(client)).of,
+            )
             app = build_app(
                 core.desk,
                 client=client,
                 identity=identify(client),
-                voices=Voices(voice, locale=Locales(_hasty(client)).of),
+                voices=voices,
                 once=once,
                 threads=SlackThreads(client),
                 workers=self._workers,
@@ -131,18 +137,17 @@ class Bot:
         self.socket = Socket(app, app_token=app_token, client=client, spool=spool)
         core.desk.duty = FixedDuty(settings.oncall_group)
         outbox = StoredOutbox(core.store, patience=settings.oncall_patience)
-        wishes = core.desk.preferences
         self.announcer = Announcer(
             outbox=outbox,
             slack=WebSlack(client),
             drawer=Drawer(
-                voice=voice,
+                voices=voices,
                 cards=core.desk,
-                wishes=wishes,
+                preferred=preferred,
                 duty=core.desk.duty,
                 call_of=outbox.call_of,
             ),
-            router=Router(places, outbox.card_of, wishes),
+            router=Router(places, outbox.card_of, preferred),
         )
         self.ticker = Ticker(self._ticks())
         core.control.on_wake = lambda: self.ticker.wake("cycle")

@@ -109,6 +109,11 @@ class Preferences(BaseModel):
         """When this person may be disturbed again; None for now."""
         return None if self.quiet is None else self.quiet.until(now, self.zone)
 
+    @property
+    def chosen_language(self) -> str | None:
+        """The language they chose; None for that of their Slack."""
+        return None if self.language is Language.AUTO else self.language.value
+
     def shown(self) -> dict[str, str]:
         """Field and value, as words that could be typed to set it."""
         return {

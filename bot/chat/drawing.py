@@ -10,10 +10,11 @@ from bot import notices
 from bot.chat.cards import alerts, bursts, oncall, requests
 from bot.chat.message import Message
 from bot.chat.ports import Cards
-from bot.chat.routing import Wishes
+from bot.chat.routing import Preferred
 from bot.chat.voice import Voice
+from bot.chat.voices import Voices
 from bot.duty import Duty
-from bot.preferences import Language, Notices
+from bot.preferences import Notices
 from storage.records import Audience, Call, OutboxItem
 
 CallOf = Callable[[str], Call | None]
@@ -33,15 +34,15 @@ class Drawer:
     """Draws at the moment of sending, so that nothing in it is old."""
 
     def __init__(
-        self, *, voice: Voice, cards: Cards, wishes: Wishes, duty: Duty, call_of: CallOf
+        self, *, voices: Voices, cards: Cards, preferred: Preferred, duty: Duty, call_of: CallOf
     ) -> None:
-        self._voice, self._cards, self._wishes = voice, cards, wishes
+        self._voices, self._cards, self._preferred = voices, cards, preferred
         self._duty, self._call_of = duty, call_of
 
     @property
     def voice(self) -> Voice:
         """The voice of the channel."""
-        return self._voice
+        return self._voices.channel
 
     def draw(self, items: Sequence[OutboxItem], now: dt.datetime) -> Drawn:
         """One message for as many of the items as fit.
@@ -52,7 +53,7 @@ class Drawer:
         first = items[0].notice
         args = notices.read_args(first.kind, dict(first.args))
         if isinstance(args, notices.CardArgs):
-            return Drawn(requests.card(self._voice, self._cards.card(args.request)))
+            return Drawn(requests.card(self.voice, self._cards.card(args.request)))
         several = [
             args,
             *(notices.read_args(i.notice.kind, dict(i.notice.args)) for i in items[1:]),
@@ -76,22 +77,21 @@ class Drawer:
         now: dt.datetime,
     ) -> tuple[Voice, tuple[str, ...]]:
         """The voice for an audience, and who is only named although they will want to know."""
-        voice = self._voice
+        voice = self.voice
         if audience is Audience.ONCALL:
             return replace(voice, oncall_group=self._duty.oncall().called), ()
         if audience is Audience.PERSON and target:
-            wishes = self._wishes(target)
-            if wishes.notices is Notices.NONE:  # then it stands in the thread, and only names them
+            voice = self._voices.of(target)
+            if self._preferred(target).notices is Notices.NONE:  # the thread only names them
                 voice = replace(voice, people=voice.people.hushed([target]))
-            language = wishes.language
-            return (voice if language is Language.AUTO else voice.within(language.value)), ()
+            return voice, ()
         if audience is not Audience.CHANNEL:
             return voice, ()
         owners = dict.fromkeys(owner for args in several if (owner := notices.owner_of(args)))
         gain = all(isinstance(args, notices.AdmittedArgs) for args in several)
         quiet, muted = [], []
         for owner in owners:
-            wishes = self._wishes(owner)
+            wishes = self._preferred(owner)
             if wishes.notices is Notices.NONE or (gain and wishes.notices is Notices.IMPORTANT):
                 muted.append(owner)
             elif wishes.quiet_until(now) is not None:

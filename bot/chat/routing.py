@@ -12,7 +12,7 @@ from storage.records import Audience, OutboxItem
 
 UPDATE_LANE = "updates"
 
-Wishes = Callable[[str], Preferences]
+Preferred = Callable[[str], Preferences]
 """What a person wants to hear."""
 
 Card = Callable[[str], OutboxItem | None]
@@ -48,8 +48,8 @@ class Route:
 class Router:
     """Asks the outbox for cards and the desk for preferences, each time anew."""
 
-    def __init__(self, places: Places, card_of: Card, wishes: Wishes) -> None:
-        self.places, self._card_of, self._wishes = places, card_of, wishes
+    def __init__(self, places: Places, card_of: Card, preferred: Preferred) -> None:
+        self.places, self._card_of, self._preferred = places, card_of, preferred
 
     def route(self, item: OutboxItem, now: dt.datetime) -> Route:
         """The way of one message."""
@@ -69,7 +69,7 @@ class Router:
     def _to_person(self, item: OutboxItem, person: str, now: dt.datetime) -> Route:
         if item.notice.kind == NoticeKind.ESCALATED:  # duty knows no quiet hours
             return _to(person)
-        wishes = self._wishes(person)
+        wishes = self._preferred(person)
         after = wishes.quiet_until(now)
         muted = wishes.notices is Notices.NONE
         if muted or wishes.where is Where.THREAD:

@@ -13,6 +13,7 @@ from bot.chat.memory import StoredOutbox
 from bot.chat.message import Message
 from bot.chat.ports import Posted, Slack, SlackRefused, SlackUnreachable
 from bot.chat.routing import Places, Router
+from bot.chat.voices import Voices
 from bot.duty import FixedDuty
 from storage.records import Audience, Notice, OutboxItem, OutboxState
 from storage.store import Store
@@ -30,15 +31,15 @@ def announcer_of(
 ) -> Announcer:
     """A newly started announcer on a store."""
     outbox = StoredOutbox(store)
-    wishes = desk.preferences
+    preferred = desk.preferences
     drawer = Drawer(
-        voice=saying.VOICE,
+        voices=Voices(saying.VOICE, chosen=lambda who: preferred(who).chosen_language),
         cards=desk,
-        wishes=wishes,
+        preferred=preferred,
         duty=FixedDuty("S0ONCALL"),
         call_of=outbox.call_of,
     )
-    router = Router(places or Places(channel=GPU, oncall=ONCALL), outbox.card_of, wishes)
+    router = Router(places or Places(channel=GPU, oncall=ONCALL), outbox.card_of, preferred)
     return Announcer(outbox=outbox, slack=slack, drawer=drawer, router=router)
 
 

@@ -44,7 +44,7 @@ class MemoryDesk:
         self.wishes: list[tuple[str, Wish, bool]] = []
         self.wrong: tuple[Refused, ...] = ()
         self.offered = saying.CHOICES
-        self.wishes: dict[str, Preferences] = {}
+        self.preferred: dict[str, Preferences] = {}
         self.acknowledged: list[tuple[str, str]] = []
         self.before: Callable[[], None] = lambda: None
 
@@ -177,14 +177,14 @@ class MemoryDesk:
         return saying.person(person_id)
 
     def preferences(self, person_id: str) -> Preferences:
-        return self.wishes.get(person_id, Preferences())
+        return self.preferred.get(person_id, Preferences())
 
     def prefs(
         self, person_id: str, changes: Iterable[tuple[str, str]] = (), *, key: str
     ) -> views.PreferencesView | Refused:
         del key
         for name, value in changes:
-            self.wishes[person_id] = changed(self.preferences(person_id), name, value)
+            self.preferred[person_id] = changed(self.preferences(person_id), name, value)
         return views.PreferencesView(person=person_id, fields=self.preferences(person_id).shown())
 
     def acknowledge(self, person_id: str, call: str, *, key: str) -> views.Acknowledged | Refused:

@@ -103,7 +103,7 @@ def test_a_group_that_does_not_fit_goes_on_in_the_next(world: World) -> None:
 
 
 def test_quiet_hours_hold_direct_notices_and_nothing_is_lost(world: World) -> None:
-    world.desk.wishes[saying.BOB] = NIGHT
+    world.desk.preferred[saying.BOB] = NIGHT
     world.put(*(preempted(number) for number in range(3)))
     world.run(600, step=20)
     assert world.texts(saying.BOB) == []
@@ -115,7 +115,7 @@ def test_quiet_hours_hold_direct_notices_and_nothing_is_lost(world: World) -> No
 
 
 def test_quiet_hours_hold_the_mention_and_not_the_admission(world: World) -> None:
-    world.desk.wishes[saying.ANN] = NIGHT
+    world.desk.preferred[saying.ANN] = NIGHT
     world.put(admitted(2000))
     world.run(5)
     (text,) = world.texts(GPU)
@@ -128,7 +128,7 @@ def test_quiet_hours_hold_the_mention_and_not_the_admission(world: World) -> Non
 
 
 def test_what_happens_at_night_is_one_message_in_the_morning(world: World) -> None:
-    world.desk.wishes[saying.ANN] = NIGHT
+    world.desk.preferred[saying.ANN] = NIGHT
     world.put(*(admitted(number) for number in range(2000, 2020)))
     world.run(30)
     world.now = MORNING
@@ -138,7 +138,7 @@ def test_what_happens_at_night_is_one_message_in_the_morning(world: World) -> No
 
 
 def test_on_call_knows_no_quiet_hours(world: World) -> None:
-    world.desk.wishes[saying.CAT] = NIGHT
+    world.desk.preferred[saying.CAT] = NIGHT
     world.put(notice("s", saying.STARVING, Audience.ONCALL, urgent=True))
     call = saying.ESCALATED.model_copy(update={"called": saying.CAT})
     world.put(notice("e", call, Audience.PERSON, target=saying.CAT, urgent=True))
@@ -148,7 +148,7 @@ def test_on_call_knows_no_quiet_hours(world: World) -> None:
 
 
 def test_who_mutes_admissions_is_named_and_not_mentioned(world: World) -> None:
-    world.desk.wishes[saying.ANN] = Preferences(notices=Notices.IMPORTANT)
+    world.desk.preferred[saying.ANN] = Preferences(notices=Notices.IMPORTANT)
     world.put(admitted(2000))
     world.run(5)
     assert "Ann Meyer" in world.texts(GPU)[0]
@@ -160,7 +160,7 @@ def test_who_mutes_admissions_is_named_and_not_mentioned(world: World) -> None:
 
 
 def test_notices_go_to_the_thread_for_who_wants_that(world: World) -> None:
-    world.desk.wishes[saying.ANN] = Preferences(where=Where.THREAD)
+    world.desk.preferred[saying.ANN] = Preferences(where=Where.THREAD)
     world.put(card())
     world.run(2)
     world.put(notice("l", saying.LEASE_ENDING, Audience.PERSON, target=saying.ANN))
@@ -174,7 +174,7 @@ def test_notices_go_to_the_thread_for_who_wants_that(world: World) -> None:
 
 
 def test_who_wants_no_notices_is_named_in_the_thread_and_disturbed_nowhere(world: World) -> None:
-    world.desk.wishes[saying.ANN] = Preferences(notices=Notices.NONE)
+    world.desk.preferred[saying.ANN] = Preferences(notices=Notices.NONE)
     world.put(card())
     world.run(2)
     world.put(notice("l", saying.LEASE_ENDING, Audience.PERSON, target=saying.ANN))
@@ -189,10 +189,12 @@ def test_who_wants_no_notices_is_named_in_the_thread_and_disturbed_nowhere(world
 
 
 def test_a_direct_notice_is_in_the_language_of_its_reader(world: World) -> None:
-    world.desk.wishes[saying.ANN] = Preferences(language=Language.ENGLISH)
-    world.put(notice("l", saying.LEASE_ENDING, Audience.PERSON, target=saying.ANN))
+    world.desk.preferred[saying.ANN] = Preferences(language=Language.CHINESE)
+    for person in (saying.ANN, saying.BOB):
+        world.put(notice(f"l{person}", saying.LEASE_ENDING, Audience.PERSON, target=person))
     world.run(3)
-    assert world.texts(saying.ANN)[0].startswith("*Lease ending*")
+    assert world.texts(saying.ANN)[0].startswith("*租期")
+    assert world.texts(saying.BOB)[0].startswith("*Lease ending*")
 
 
 def test_an_on_call_notice_is_a_call_until_somebody_takes_it(world: World) -> None:
