@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.kube.children import write_status
 from tests.kube.cluster import Cluster
 from tests.kube.documents import Json, condition_of, copy_of, dig, labels_of
 from tests.kube.kinds import BUDGET, POD
@@ -67,8 +68,7 @@ def step_budgets(cluster: Cluster) -> int:
     for budget in cluster.store.all(BUDGET):
         status = _status_of(cluster, budget)
         if status != budget.body["status"]:
-            body = {**budget.body, "metadata": dict(budget.body["metadata"]), "status": status}
-            cluster.store.put(BUDGET, budget.key, body)
+            write_status(cluster, budget, status)
             written += 1
     return written
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from random import Random
 
 from tests.kube.clock import VirtualClock, to_micro, to_wire
 from tests.kube.documents import Json
-from tests.kube.kinds import NAMESPACE, Kind, Registry
+from tests.kube.kinds import CONFIG_MAP, NAMESPACE, Kind, Registry
 from tests.kube.rights import CONTROLLERS, Gate, Person
 from tests.kube.store import Store, Stored
 
@@ -62,13 +62,16 @@ class Cluster:
     store: Store = field(default_factory=Store)
     kinds: Registry = field(default_factory=Registry)
     gate: Gate = field(default_factory=Gate)
+    schemas: dict[Kind, Json] = field(default_factory=dict)  # of custom kinds
     mutators: list[Mutator] = field(default_factory=list)
     validators: list[Validator] = field(default_factory=list)
     event_numbers: int = 0
     events: dict[tuple[str, str, str], tuple[str, str]] = field(default_factory=dict)
     silent_nodes: dict[str, datetime] = field(default_factory=dict)  # since when
     missing_nodes: dict[str, datetime] = field(default_factory=dict)  # noticed when
+    node_grace: timedelta = timedelta(seconds=50)  # of silence, before a node is Unknown
     annotates_nodes: bool = True
+    index_failures: dict[tuple[str, int], int] = field(default_factory=dict)  # by Job and rank
     backoff: dict[str, datetime] = field(default_factory=dict)  # by uid of the owner, until when
     _uids: int = 0
     _random: Random = field(default_factory=lambda: Random(7))  # noqa: S311  # names, not secrets
@@ -112,6 +115,9 @@ class Cluster:
         }
         with self.store.lock:
             self.store.put(NAMESPACE, ("", name), body)
+            about: Json = {"name": "kube-root-ca.crt", "namespace": name, "uid": self.new_uid()}
+            root: Json = {"metadata": {**about, "creationTimestamp": self.now()}}
+            self.store.put(CONFIG_MAP, (name, about["name"]), {**root, "data": {"ca.crt": ""}})
 
     def as_controller(self, target: Target, manager: str = "kube-controller-manager") -> Request:
         """A request of one of the cluster's own controllers."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tests.kube.budgets import step_budgets
 from tests.kube.cluster import Cluster
+from tests.kube.definitions import step_definitions
 from tests.kube.garbage import step_garbage
 from tests.kube.jobs import step_jobs
 from tests.kube.node_life import step_nodes
@@ -38,6 +39,9 @@ class Controllers:
     def nodes(self) -> int:
         return self._run(step_nodes)
 
+    def definitions(self) -> int:
+        return self._run(step_definitions)
+
     def policies(self) -> int:
         return self._run(step_policies)
 
@@ -64,6 +68,7 @@ class Controllers:
                 self.schedule,
                 self.budgets,
                 self.policies,
+                self.definitions,
             )
             written = sum(step() for step in steps)
             if not written:

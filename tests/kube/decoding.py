@@ -17,7 +17,7 @@ from kubernetes import client as models
 from tests.kube.cluster import Request
 from tests.kube.documents import Json
 from tests.kube.kinds import BUILT_IN, Kind
-from tests.kube.statuses import Refusal, bad_request, internal_error, unsupported_media
+from tests.kube.statuses import Cause, Refusal, bad_request, internal_error, unsupported_media
 
 LIMIT = 3 * 1024 * 1024
 _OBJECT_TYPES = frozenset({"application/json", "application/yaml", ""})
@@ -47,7 +47,7 @@ def parse(raw: bytes, content_type: str, kind: Kind) -> Any:
     try:
         return json.loads(raw)
     except ValueError:
-        shown = f"{raw[:32].decode(errors='replace')} ..." if len(raw) > 32 else raw.decode()
+        shown = f"{raw[:30].decode(errors='replace')} ..." if len(raw) > 30 else raw.decode()
         raise bad_request(
             f"the object provided is unrecognized (must be of type {kind.name}): couldn't get "
             f"version/kind; json parse error: unexpected end of JSON input ({shown or '<empty>'})"
@@ -75,16 +75,33 @@ _Yaml11.add_constructor(
 )
 
 
+class _Noted(dict[str, Any]):
+    """An object of a JSON body that remembers which of its keys came twice."""
+
+    repeated: list[str]
+
+
 def duplicates(raw: bytes) -> list[str]:
     """Dotted paths of keys that a JSON body has twice."""
+
+    def pairs(items: list[tuple[str, Any]]) -> _Noted:
+        names = [name for name, _ in items]
+        made = _Noted(items)
+        made.repeated = sorted({name for name in names if names.count(name) > 1})
+        return made
+
     found: list[str] = []
 
-    def pairs(items: list[tuple[str, Any]]) -> Json:
-        names = [name for name, _ in items]
-        found.extend(sorted({name for name in names if names.count(name) > 1}))
-        return dict(items)
+    def visit(value: Any, path: str) -> None:
+        if isinstance(value, _Noted):
+            found.extend(f"{path}{name}" for name in value.repeated)
+            for name, item in value.items():
+                visit(item, f"{path}{name}.")
+        elif isinstance(value, list):
+            for item in value:
+                visit(item, path)
 
-    json.loads(raw, object_pairs_hook=pairs)
+    visit(json.loads(raw, object_pairs_hook=pairs), "")
     return found
 
 
@@ -97,6 +114,12 @@ def check_kind(kind: Kind, body: Any, known: tuple[Kind, ...] = BUILT_IN) -> Non
     """
     if not isinstance(body, dict):
         raise bad_request(f"the object provided is unrecognized (must be of type {kind.name})")
+    if kind.custom and "kind" not in body:
+        shown = json.dumps(body)
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {kind.name}): Object 'Kind' is "
+            f"missing in '{shown}' ({shown[:30]} ...)"
+        )
     name, version = body.get("kind", kind.name), body.get("apiVersion", kind.api_version)
     if name == kind.name and version == kind.api_version:
         return
@@ -135,6 +158,24 @@ def model_of(kind: Kind) -> str | None:
 
 class _Wrong(Exception):
     """A value has another type than the field."""
+
+
+def check_patched(kind: Kind, body: Json, request: Request) -> None:
+    """Check what a patch made of an object.
+
+    Raises:
+        Refusal: 422 that blames the patch, where a new object would get 400.
+
+    """
+    try:
+        check_fields(kind, body, request)
+    except Refusal as refusal:
+        why = refusal.message.partition(f"cannot be handled as a {kind.name}: ")[2]
+        shown = json.dumps(json.dumps(body, separators=(",", ":")))
+        cause = Cause("patch", "FieldValueInvalid", f"Invalid value: {shown}: {why}")
+        details: Json = {"causes": [cause.to_wire()]}
+        message = f' "" is invalid: patch: {cause.message}'
+        raise Refusal(422, "Invalid", message, details) from None
 
 
 def check_fields(kind: Kind, body: Json, request: Request, *, prune: bool = True) -> None:

@@ -7,10 +7,13 @@ from collections.abc import Callable
 from tests.kube.documents import Json, dig, labels_of
 from tests.kube.kinds import (
     BUDGET,
+    CONFIG_MAP,
+    DEFINITION,
     DEPLOYMENT,
     EVENT,
     JOB,
     MUTATING_POLICY,
+    NAMESPACE,
     NODE,
     POD,
     REPLICA_SET,
@@ -105,7 +108,7 @@ def _fill_job(body: Json) -> None:
 def _fill_deployment(body: Json) -> None:
     spec = body.setdefault("spec", {})
     _default(spec, replicas=1, revisionHistoryLimit=10, progressDeadlineSeconds=600)
-    strategy = spec.setdefault("strategy", {}) or {}
+    strategy = spec.setdefault("strategy", {})
     _default(strategy, type="RollingUpdate")
     if strategy["type"] == "RollingUpdate":
         rolling = strategy.setdefault("rollingUpdate", {})
@@ -153,6 +156,18 @@ def _fill_node(body: Json) -> None:
         info.setdefault(name, "")
 
 
+def _fill_namespace(body: Json) -> None:
+    labels = body["metadata"].setdefault("labels", {})
+    labels["kubernetes.io/metadata.name"] = body["metadata"]["name"]
+
+
+def _fill_definition(body: Json) -> None:
+    spec = body["spec"]
+    names = spec["names"]
+    _default(names, singular=names["kind"].lower(), listKind=f"{names['kind']}List")
+    _default(spec, conversion={"strategy": "None"})
+
+
 def _fill_budget(body: Json) -> None:
     status = body.setdefault("status", {})
     for name in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
@@ -185,13 +200,29 @@ _FILLERS: dict[Kind, Callable[[Json], None]] = {
     NODE: _fill_node,
     BUDGET: _fill_budget,
     EVENT: _fill_event,
+    NAMESPACE: _fill_namespace,
+    DEFINITION: _fill_definition,
     MUTATING_POLICY: _fill_policy,
     VALIDATING_POLICY: _fill_policy,
 }
 
 
+def _drop_empty(kind: Kind, body: Json) -> None:
+    """Leave out what the server's encoder leaves out."""
+    for name in ("data", "binaryData"):
+        if kind is CONFIG_MAP and not body.get(name):
+            body.pop(name, None)
+    for condition in dig(body, "status.conditions", []) if kind in {NODE, POD} else ():
+        for name in ("reason", "message"):
+            if condition.get(name) == "":
+                del condition[name]
+        if kind is POD:
+            condition.setdefault("lastProbeTime", None)
+
+
 def fill(kind: Kind, body: Json) -> None:
     """Set the defaults of a kind in place."""
+    _drop_empty(kind, body)
     filler = _FILLERS.get(kind)
     if filler is not None:
         filler(body)

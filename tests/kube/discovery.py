@@ -123,7 +123,7 @@ def _resource(kind: Kind, name: str, shown: str) -> Json:
     }
 
 
-def review(person: Person, plural: str, body: Json) -> Json:
+def review(cluster: Cluster, person: Person, plural: str, body: Json, manager: str = "") -> Json:
     """The answer to a SelfSubjectAccessReview, SelfSubjectRulesReview or SelfSubjectReview.
 
     Raises:
@@ -132,11 +132,13 @@ def review(person: Person, plural: str, body: Json) -> Json:
     """
     if plural == "selfsubjectreviews":
         who = {"username": person.name, "groups": list(person.groups)}
+        now, uid = cluster.now(), "00000000-0000-4000-8000-00000000000b"
+        extra = {"authentication.kubernetes.io/credential-id": [f"JTI={uid[:-1]}c"]}
         return {
             "kind": "SelfSubjectReview",
             "apiVersion": "authentication.k8s.io/v1",
-            "metadata": {},
-            "status": {"userInfo": who},
+            "metadata": {"creationTimestamp": now},
+            "status": {"userInfo": {**who, "uid": uid, "extra": extra}},
         }
     if plural == "selfsubjectrulesreviews":
         return _rules_review(person)
@@ -159,9 +161,20 @@ def review(person: Person, plural: str, body: Json) -> Json:
     return {
         "kind": "SelfSubjectAccessReview",
         "apiVersion": "authorization.k8s.io/v1",
-        "metadata": {},
+        "metadata": {"managedFields": [_review_owner(cluster, manager)]},
         "spec": body["spec"],
         "status": status,
+    }
+
+
+def _review_owner(cluster: Cluster, manager: str) -> Json:
+    return {
+        "manager": manager,
+        "operation": "Update",
+        "apiVersion": "authorization.k8s.io/v1",
+        "time": cluster.now(),
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:spec": {"f:resourceAttributes": {}}},
     }
 
 

@@ -17,6 +17,7 @@ from tests.kube.reads import encode_list, get, is_true, list_objects
 from tests.kube.removal import delete, read_options
 from tests.kube.rights import Person, require
 from tests.kube.routing import Route, is_served, parse_path
+from tests.kube.schemas import prune
 from tests.kube.statuses import (
     Cause,
     Refusal,
@@ -109,13 +110,17 @@ def _serve_resource(cluster: Cluster, person: Person, call: Call, route: Route) 
     verb = _verb(call, route)
     require(person, route.access(verb))
     if route.group in {"authorization.k8s.io", "authentication.k8s.io"}:
-        return _json(201, review(person, route.plural, json.loads(call.body or b"{}")))
+        agent = call.headers.get("user-agent", "").partition("/")[0]
+        asked = json.loads(call.body or b"{}")
+        return _json(201, review(cluster, person, route.plural, asked, agent))
     kind = cluster.kinds.find(route.group, route.version, route.plural)
     if kind is None:
         if (route.group, route.plural) == ("", "bindings") and verb == "create":
             body = json.loads(call.body)
             return _bind_old(cluster, person, route, body)
-        raise no_such_resource() if is_served(cluster.kinds, route) else no_such_page()
+        if is_served(cluster.kinds, route):
+            raise no_such_resource()
+        raise no_such_page(watch=verb == "watch")
     if route.subresource and route.subresource not in kind.subresources:
         raise no_such_resource()
     namespace = route.namespace if kind.namespaced else ""
@@ -194,7 +199,7 @@ def _write(cluster: Cluster, request: Request, call: Call, verb: str) -> Answer:
     if verb == "create":
         return _create(cluster, request, call)
     if verb == "update":
-        body = _object(request, call)
+        body = _object(cluster, request, call)
         stored, created = replace(cluster, request, body)
     else:
         content_type = call.content_type
@@ -212,7 +217,7 @@ def _written(code: int, stored: Stored, request: Request) -> Answer:
     return Answer(code, stored.encoded_alone(), _warned(request.warnings))
 
 
-def _object(request: Request, call: Call) -> Json:
+def _object(cluster: Cluster, request: Request, call: Call) -> Json:
     """The object of a POST or PUT, decoded and checked against its kind."""
     kind = request.target.kind
     body: Any = parse(call.body, call.content_type, kind)
@@ -221,6 +226,10 @@ def _object(request: Request, call: Call) -> Json:
         repeated = [f'duplicate field "{name}"' for name in duplicates(call.body)]
         report_unknown(kind, repeated, request)
     check_fields(kind, body, request)
+    schema = cluster.schemas.get(kind)
+    if schema is not None:
+        unknown = [f'unknown field "{path}"' for path in prune(schema, body)]
+        report_unknown(kind, unknown, request)
     return body  # type: ignore[no-any-return]  # check_kind made sure that it is an object
 
 
@@ -234,7 +243,7 @@ def _create(cluster: Cluster, request: Request, call: Call) -> Answer:
         raise not_allowed()
     if target.kind.namespaced and not target.namespace:
         raise not_allowed()
-    return _written(201, create(cluster, request, _object(request, call)), request)
+    return _written(201, create(cluster, request, _object(cluster, request, call)), request)
 
 
 def _delete_options(call: Call) -> Any:

@@ -91,7 +91,7 @@ class Change:
 def children(kind: str, name: str, value: Any) -> dict[str, tuple[str, Any]] | None:
     """The parts a field is owned by, as element to (field name, value); None: owned whole."""
     if isinstance(value, dict):
-        if is_atomic(name) or not value:
+        if (kind and is_atomic(name)) or not value:
             return None
         return {f"f:{key}": (key, below) for key, below in value.items()}
     if isinstance(value, list):

@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from tests.kube.children import delete_child, drop_finalizer, is_finished, put_changed
+from tests.kube.clock import from_wire
 from tests.kube.cluster import Cluster, Target
 from tests.kube.documents import Json, condition_of, copy_of, dig, set_condition
 from tests.kube.kinds import NAMESPACE, NODE, POD, Kind
 from tests.kube.removal import FOREGROUND, ORPHAN, DeleteOptions, delete
 from tests.kube.store import Stored
 
+_LINGERS = timedelta(seconds=5)  # an ending namespace keeps its content that long
 _QUARANTINE = timedelta(seconds=40)
 _OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 
@@ -126,6 +128,7 @@ def _force(cluster: Cluster, pod: Stored) -> None:
         status = {**copy_of(pod.body["status"]), "phase": "Failed"}
         condition = {
             "type": "DisruptionTarget",
+            "observedGeneration": pod.body["metadata"].get("generation", 1),
             "status": "True",
             "lastProbeTime": None,
             "lastTransitionTime": cluster.now(),
@@ -143,6 +146,9 @@ def _empty_namespaces(cluster: Cluster) -> None:
     """Delete what is in an ending namespace, and the namespace when it is empty."""
     for namespace in cluster.store.all(NAMESPACE):
         if dig(namespace.body, "status.phase") != "Terminating":
+            continue
+        asked = from_wire(namespace.body["metadata"]["deletionTimestamp"])
+        if cluster.clock.now() < asked + _LINGERS:
             continue
         name, left = namespace.key[1], False
         for kind in cluster.store.kinds():

@@ -27,6 +27,15 @@ def index_of(body: Json) -> int:
     return int(annotations_of(body).get(INDEX, -1))
 
 
+def indexes_of(text: str) -> list[int]:
+    """The indexes that '0-2,5' lists."""
+    found: list[int] = []
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
 def compress(indexes: list[int]) -> str:
     """'0,1', '0-2,5': how completedIndexes are written."""
     parts: list[str] = []
@@ -131,6 +140,9 @@ def verdict(cluster: Cluster, spec: Json, status: Json, pods: list[Stored]) -> V
             "DeadlineExceeded",
             "Job was active longer than specified deadline",
         )
+    lost = indexes_of(status.get("failedIndexes", ""))
+    if lost and len(lost) + status.get("succeeded", 0) == spec["completions"]:
+        return Verdict("FailureTarget", "FailedIndexes", "Job has failed indexes")
     return _success(spec, status, pods)
 
 
@@ -147,8 +159,8 @@ def _success(spec: Json, status: Json, pods: list[Stored]) -> Verdict | None:
         wanted = rule.get("succeededIndexes")
         ranks = {index_of(pod.body) for pod in pods if dig(pod.body, "status.phase") == "Succeeded"}
         if wanted is not None:
-            ranks &= _expand(wanted)
-        needed = rule.get("succeededCount") or (len(_expand(wanted)) if wanted else 1)
+            ranks &= set(indexes_of(wanted))
+        needed = rule.get("succeededCount") or (len(indexes_of(wanted)) if wanted else 1)
         if len(ranks) >= needed:
             return Verdict("SuccessCriteriaMet", "SuccessPolicy", f"Matched rules at index {place}")
     total = spec.get("completions")
@@ -161,11 +173,3 @@ def _success(spec: Json, status: Json, pods: list[Stored]) -> Verdict | None:
             "Reached expected number of succeeded pods",
         )
     return None
-
-
-def _expand(text: str) -> set[int]:
-    found: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
-    return found

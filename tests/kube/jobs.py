@@ -16,23 +16,27 @@ from tests.kube.children import (
     drop_finalizer,
     is_active,
     is_backed_off,
+    is_finished,
     is_terminating,
     pod_from_template,
     write_status,
 )
 from tests.kube.clock import from_wire
-from tests.kube.cluster import Cluster
+from tests.kube.cluster import Cluster, Target
 from tests.kube.documents import Json, condition_of, copy_of, dig, set_condition
 from tests.kube.job_verdicts import (
     INDEX,
+    Verdict,
     compress,
     counts_as_failed,
     index_of,
+    indexes_of,
     is_ignored,
     verdict,
 )
 from tests.kube.kinds import JOB, POD
 from tests.kube.recorder import record
+from tests.kube.removal import DeleteOptions, delete
 from tests.kube.statuses import Refusal
 from tests.kube.store import Stored
 
@@ -60,6 +64,10 @@ def _release_orphans(cluster: Cluster, pods: dict[str, list[Stored]]) -> None:
                 drop_finalizer(cluster, live, TRACKING)
 
 
+def _is_tracked(pod: Json) -> bool:
+    return TRACKING in pod["metadata"].get("finalizers", ())
+
+
 class _Sync:
     """One look of the controller at one Job."""
 
@@ -67,6 +75,7 @@ class _Sync:
         self.cluster = cluster
         self.job = job
         self.pods = pods
+        self.holds_back = False
         self.known = [pod.key for pod in pods]
         self.spec: Json = job.body["spec"]
         self.status: Json = copy_of(job.body.get("status") or {})
@@ -105,28 +114,111 @@ class _Sync:
         if ttl is None or ended is None:
             return
         if self.cluster.clock.now() >= from_wire(ended) + timedelta(seconds=ttl):
-            delete_child(self.cluster, self.job)
+            target = Target(JOB, self.job.key[0], self.job.key[1])
+            options = DeleteOptions(propagation="Foreground")
+            delete(self.cluster, self.cluster.as_controller(target), self.job, options)
 
     def _failed_at(self) -> str | None:
         failed = condition_of(self.job.body, "Failed")
         return failed["lastTransitionTime"] if failed else None
 
     def _sync(self) -> None:
-        suspended = bool(self.spec.get("suspend"))
-        if not suspended and not self.status.get("startTime"):
-            self.status["startTime"] = self.cluster.now()
-        if suspended:
+        if self.spec.get("suspend"):
             self._suspend()
+        elif self._waits_for_backoff():
+            return
         else:
-            self._resume()
-            self._count_failures()
-            self._note_ends()
-            self._end_or_fill()
+            self._run()
         self._reload()
         self._count()
         self._write()
         self._drop_counted()
         self._finish()
+
+    def _waits_for_backoff(self) -> bool:
+        """A pod that is taken away is seen as failed 10 s later, and nothing else meanwhile."""
+        tracked = [pod.body for pod in self.pods if _is_tracked(pod.body)]
+        news = any(is_finished(pod) for pod in tracked)
+        return not news and any(
+            is_terminating(pod) and not self._is_noticed(pod) for pod in tracked
+        )
+
+    def _is_noticed(self, pod: Json) -> bool:
+        metadata = pod["metadata"]
+        grace = metadata.get("deletionGracePeriodSeconds", 0)
+        asked = from_wire(metadata["deletionTimestamp"]) - timedelta(seconds=grace)
+        return self.cluster.clock.now() >= asked + timedelta(seconds=_FIRST_DELAY)
+
+    def _run(self) -> None:
+        if not self.status.get("startTime"):
+            self.status["startTime"] = self.cluster.now()
+        self._resume()
+        self._note_ends()
+        failed = [
+            pod
+            for pod in self.pods
+            if _is_tracked(pod.body)
+            and counts_as_failed(self.spec, pod.body)
+            and (is_finished(pod.body) or self._is_noticed(pod.body))
+        ]
+        counted = [pod for pod in failed if not is_ignored(self.spec, pod.body)]
+        self._note_failed_indexes(counted)
+        total = self.status.get("failed", 0) + len(counted)
+        outcome = verdict(self.cluster, self.spec, {**self.status, "failed": total}, self.pods)
+        if outcome is None:
+            self.holds_back = bool(counted)
+            self._back_off_after(failed)
+            self._trim()
+            self._fill()
+        else:
+            ended = self._end(outcome)
+            if outcome.first == "FailureTarget":
+                failed += ended
+                counted += ended
+        if failed:
+            self._count_in_two_steps(failed, counted)
+
+    def _end(self, outcome: Verdict) -> list[Stored]:
+        """Set the first condition and take away what still runs."""
+        if condition_of({"status": self.status}, outcome.first) is None:
+            self._condition(outcome.first, "True", outcome.reason, outcome.message)
+        active = [pod for pod in self.pods if is_active(pod.body)]
+        for pod in active:
+            delete_child(self.cluster, pod)
+            self._event("SuccessfulDelete", f"Deleted pod: {pod.key[1]}")
+        return active
+
+    def _count_in_two_steps(self, failed: list[Stored], counted: list[Stored]) -> None:
+        """First the uids of what failed are written, then, without their finalizers, the number."""
+        if counted:
+            uids = [pod.body["metadata"]["uid"] for pod in counted]
+            self.status["uncountedTerminatedPods"] = {"failed": uids}
+            self._reload()
+            self._count()
+            self._write()
+        for pod in failed:
+            live = self.cluster.store.get(POD, pod.key)
+            if live is not None:
+                drop_finalizer(self.cluster, live, TRACKING)
+        if counted:
+            self.status["failed"] = self.status.get("failed", 0) + len(counted)
+        self.status["uncountedTerminatedPods"] = {}
+
+    def _note_failed_indexes(self, counted: list[Stored]) -> None:
+        """With backoffLimitPerIndex a rank fails for good after its own number of failures."""
+        limit = self.spec.get("backoffLimitPerIndex")
+        if limit is None:
+            return
+        uid = self.job.body["metadata"]["uid"]
+        gone = set(indexes_of(self.status.get("failedIndexes", "")))
+        for pod in counted:
+            rank = index_of(pod.body)
+            seen = self.cluster.index_failures.get((uid, rank), 0) + 1
+            self.cluster.index_failures[uid, rank] = seen
+            if seen > limit:
+                gone.add(rank)
+        if gone:
+            self.status["failedIndexes"] = compress(sorted(gone))
 
     def _suspend(self) -> None:
         active = [pod for pod in self.pods if is_active(pod.body)]
@@ -150,44 +242,15 @@ class _Sync:
             self._event("Resumed", "Job resumed")
             self.status["startTime"] = self.cluster.now()
 
-    def _count_failures(self) -> None:
-        """Two writes: first the uids of what failed, then, without their finalizers, the number."""
-        failed = [
-            pod
-            for pod in self.pods
-            if TRACKING in pod.body["metadata"].get("finalizers", [])
-            and counts_as_failed(self.spec, pod.body)
-        ]
-        if not failed:
-            return
-        counted = [pod for pod in failed if not is_ignored(self.spec, pod.body)]
-        self._backed_off(failed)
-        if counted:
-            uids = [pod.body["metadata"]["uid"] for pod in counted]
-            self.status["uncountedTerminatedPods"] = {"failed": uids}
-        self._end_or_fill()
-        self._reload()
-        self._count()
-        self._write()
-        for pod in failed:
-            live = self.cluster.store.get(POD, pod.key)
-            if live is not None:
-                drop_finalizer(self.cluster, live, TRACKING)
-        self.status["failed"] = self.status.get("failed", 0) + len(counted)
-        if not self.status["failed"]:
-            del self.status["failed"]
-        self.status["uncountedTerminatedPods"] = {}
-        self._reload()
-
-    def _backed_off(self, failed: list[Stored]) -> None:
-        """The next pod waits: 10 s, doubled with each failure."""
-        number = self.status.get("failed", 0) + len(failed)
-        delay = min(_FIRST_DELAY * 2 ** (number - 1), 600.0)
-        until = self.cluster.clock.now() + timedelta(seconds=delay)
-        self.cluster.backoff[self.job.body["metadata"]["uid"]] = until
+    def _back_off_after(self, failed: list[Stored]) -> None:
+        """After a failure the next pod waits 10 s, doubled each time; not after a removal."""
+        fresh = [pod for pod in failed if is_finished(pod.body)]
+        if fresh:
+            number = self.status.get("failed", 0) + len(fresh)
+            back_off(self.cluster, self.job, min(_FIRST_DELAY * 2 ** (number - 1), 600.0))
 
     def _note_ends(self) -> None:
-        done = set(self.status_indexes())
+        done = set(indexes_of(self.status.get("completedIndexes", "")))
         for pod in self.pods:
             if dig(pod.body, "status.phase") == "Succeeded":
                 done.add(index_of(pod.body))
@@ -200,30 +263,10 @@ class _Sync:
             tracked = [
                 pod
                 for pod in self.pods
-                if dig(pod.body, "status.phase") == "Succeeded"
-                and TRACKING in pod.body["metadata"].get("finalizers", [])
+                if dig(pod.body, "status.phase") == "Succeeded" and _is_tracked(pod.body)
             ]
             if tracked:
                 self.status["succeeded"] = self.status.get("succeeded", 0) + len(tracked)
-
-    def status_indexes(self) -> list[int]:
-        found: list[int] = []
-        for part in filter(None, str(self.status.get("completedIndexes", "")).split(",")):
-            first, _, last = part.partition("-")
-            found += range(int(first), int(last or first) + 1)
-        return found
-
-    def _end_or_fill(self) -> None:
-        outcome = verdict(self.cluster, self.spec, self.status, self.pods)
-        if outcome is not None:
-            if condition_of({"status": self.status}, outcome.first) is None:
-                self._condition(outcome.first, "True", outcome.reason, outcome.message)
-            for pod in self.pods:
-                if is_active(pod.body):
-                    delete_child(self.cluster, pod)
-            return
-        self._trim()
-        self._fill()
 
     def _trim(self) -> None:
         """Fewer ranks than before: the highest go, and count as nothing."""
@@ -243,8 +286,6 @@ class _Sync:
                 self._event("SuccessfulDelete", f"Deleted pod: {pod.key[1]}")
 
     def _fill(self) -> None:
-        if is_backed_off(self.cluster, self.job):
-            return
         held = self._reload()
         keep_old = self.spec.get("podReplacementPolicy") == "Failed"
         busy = [
@@ -252,7 +293,9 @@ class _Sync:
         ]
         parallelism = self.spec["parallelism"]
         if self.spec.get("completionMode") == "Indexed":
-            taken = {index_of(pod.body) for pod in busy} | set(self.status_indexes())
+            taken = {index_of(pod.body) for pod in busy}
+            for name in ("completedIndexes", "failedIndexes"):
+                taken |= set(indexes_of(self.status.get(name, "")))
             wanted: list[int | None] = [
                 rank for rank in range(self.spec["completions"]) if rank not in taken
             ]
@@ -260,7 +303,11 @@ class _Sync:
             total = self.spec.get("completions")
             left = parallelism if total is None else total - self.status.get("succeeded", 0)
             wanted = [None] * max(min(left, parallelism) - len(busy), 0)
-        for rank in wanted[: max(parallelism - len(busy), 0)]:
+        wanted = wanted[: max(parallelism - len(busy), 0)]
+        if wanted and is_backed_off(self.cluster, self.job):
+            self.holds_back = bool(self.status.get("failed")) or self.holds_back
+            return
+        for rank in wanted:
             if not self._create(rank):
                 return
 
@@ -296,7 +343,7 @@ class _Sync:
             if is_active(pod) and condition is not None and condition["status"] == "True":
                 ready += 1
         self.status.pop("active", None)
-        if active:
+        if active and not self.holds_back:  # the real one says 0 while it waits to replace
             self.status["active"] = active
         self.status["ready"] = ready
         self.status["terminating"] = sum(

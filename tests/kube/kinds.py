@@ -234,6 +234,11 @@ class Registry:
     def __init__(self) -> None:
         self._by_path = {(kind.group, kind.version, kind.plural): kind for kind in BUILT_IN}
 
+    def __copy__(self) -> Registry:
+        other = Registry()
+        other._by_path = dict(self._by_path)
+        return other
+
     def find(self, group: str, version: str, plural: str) -> Kind | None:
         return self._by_path.get((group, version, plural))
 
@@ -242,7 +247,10 @@ class Registry:
         return next((k for k in self if k.api_version == api_version and k.name == name), None)
 
     def has_group(self, group: str, version: str) -> bool:
-        return any(kind.group == group and kind.version == version for kind in self)
+        """Whether a group exists: in any version if built in, in this one if custom."""
+        return any(
+            kind.group == group and (not kind.custom or kind.version == version) for kind in self
+        )
 
     def add(self, kind: Kind) -> None:
         self._by_path[kind.group, kind.version, kind.plural] = kind

@@ -72,6 +72,8 @@ class Kubelet:
             status = copy_of(pod.body["status"])
             status["phase"] = "Failed" if exit_code else "Succeeded"
             reason = "PodFailed" if exit_code else "PodCompleted"
+            if not exit_code:
+                set_condition(status, {**_condition("Initialized", "True", now), "reason": reason})
             for kind in _CONDITIONS[1:3]:
                 set_condition(status, {**_condition(kind, "False", now), "reason": reason})
             set_condition(status, _condition(_CONDITIONS[3], "False", now))

@@ -20,7 +20,7 @@ from tests.kube.removal import DeleteOptions, delete
 from tests.kube.scheduling import tolerates
 from tests.kube.store import Stored
 
-GRACE = timedelta(seconds=50)
+_NEVER_REPORTED = ("MemoryPressure", "DiskPressure", "PIDPressure")
 _NOT_READY = "node.kubernetes.io/not-ready"
 _UNREACHABLE = "node.kubernetes.io/unreachable"
 _CORDONED = "node.kubernetes.io/unschedulable"
@@ -49,7 +49,7 @@ def _mark_silent(cluster: Cluster, node: Stored) -> Stored:
     if node.key[1] not in cluster.silent_nodes:
         return node
     since = cluster.silent_nodes[node.key[1]]
-    if cluster.clock.now() < since + GRACE:
+    if cluster.clock.now() < since + cluster.node_grace:
         return node
     ready = condition_of(node.body, "Ready")
     if ready is None or ready["status"] == "Unknown":
@@ -63,6 +63,19 @@ def _mark_silent(cluster: Cluster, node: Stored) -> Stored:
         "message": "Kubelet stopped posting node status.",
     }
     set_condition(status, condition)
+    for kind in _NEVER_REPORTED:
+        if condition_of(node.body, kind) is None:
+            set_condition(
+                status,
+                {
+                    "type": kind,
+                    "status": "Unknown",
+                    "lastHeartbeatTime": node.body["metadata"]["creationTimestamp"],
+                    "lastTransitionTime": cluster.now(),
+                    "reason": "NodeStatusNeverUpdated",
+                    "message": "Kubelet never posted node status.",
+                },
+            )
     return put_changed(cluster, node, status=status)
 
 
@@ -102,10 +115,14 @@ def _taint(cluster: Cluster, node: Stored) -> Stored:
     taints = _wanted_taints(node.body, cluster.now())
     if sorted(map(str, before)) == sorted(map(str, taints)):
         return node
-    spec = {name: value for name, value in node.body["spec"].items() if name != "taints"}
-    if taints:
-        spec["taints"] = taints
-    changed = put_changed(cluster, node, spec=spec)
+    first = [taint for taint in taints if taint["effect"] != "NoExecute" or taint in before]
+    changed = node
+    for step in (first, taints):  # two controllers: one for scheduling, one for eviction
+        spec = {name: value for name, value in changed.body["spec"].items() if name != "taints"}
+        if step:
+            spec["taints"] = step
+        if spec != changed.body["spec"]:
+            changed = put_changed(cluster, changed, spec=spec)
     if any(taint["key"] in _BY_STATE.values() for taint in taints):
         _unready_pods(cluster, node.key[1])
     return changed
@@ -151,6 +168,7 @@ def _evict(cluster: Cluster, pod: Stored) -> None:
     status = copy_of(pod.body["status"])
     condition = {
         "type": "DisruptionTarget",
+        "observedGeneration": pod.body["metadata"].get("generation", 1),
         "status": "True",
         "lastProbeTime": None,
         "lastTransitionTime": cluster.now(),

@@ -6,13 +6,14 @@ from typing import Any
 
 from tests.kube.admission import admit_create, admit_update, check_namespace
 from tests.kube.cluster import Cluster, Request
-from tests.kube.decoding import check_fields, unknown_fields
+from tests.kube.decoding import check_patched, unknown_fields
 from tests.kube.defaults import fill
 from tests.kube.documents import Json, copy_of, dig
 from tests.kube.ownership import Manager, apply_configuration, note_update
 from tests.kube.patches import json_patch, merge
 from tests.kube.preparation import prepare_create, prepare_update
 from tests.kube.removal import finish_if_released
+from tests.kube.schemas import fill_by_schema, problems
 from tests.kube.statuses import (
     STALE,
     Refusal,
@@ -34,6 +35,7 @@ APPLY = frozenset({"application/apply-patch+yaml"})
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 JSON = "application/json-patch+json"
+_WIPED: list[Json] = [{}]  # managedFields of a body that gives up all ownership
 
 
 def _named(cluster: Cluster, request: Request, body: Json) -> None:
@@ -71,6 +73,8 @@ def create(
     body.pop("apiVersion", None)
     body["metadata"].pop("resourceVersion", None)
     fill(kind, body)
+    if kind in cluster.schemas:
+        fill_by_schema(cluster.schemas[kind], body)
     if manager is None:
         by = Manager(request.options.manager, "Update", kind.api_version, target.subresource)
         body["metadata"].pop("managedFields", None)
@@ -79,14 +83,27 @@ def create(
     prepare_create(cluster, kind, body)
     name = body["metadata"]["name"]
     validate_create(kind, body)
+    _check_schema(cluster, request, body)
     for check in cluster.validators:
         check(cluster, request, body, None)
     key = (target.namespace, name)
-    if cluster.store.get(kind, key) is not None:
-        raise already_exists(kind.group, kind.plural, name)
+    present = cluster.store.get(kind, key)
+    if present is not None:
+        refusal = already_exists(kind.group, kind.plural, name)
+        if "deletionTimestamp" in present.body["metadata"]:
+            refusal.message = f"object is being deleted: {refusal.message}"
+        raise refusal
     if request.options.dry_run:
         return Stored(kind, key, 0, body)
     return cluster.store.put(kind, key, body)
+
+
+def _check_schema(cluster: Cluster, request: Request, body: Json) -> None:
+    kind = request.target.kind
+    schema = cluster.schemas.get(kind)
+    causes = problems(schema, body) if schema is not None else []
+    if causes:
+        raise invalid(kind.group, kind.name, body["metadata"]["name"], causes)
 
 
 def live_object(cluster: Cluster, request: Request) -> Stored:
@@ -148,14 +165,18 @@ def update(
         raise conflict(kind.group, kind.plural, live.key[1], STALE)
     body.pop("kind", None)
     body.pop("apiVersion", None)
-    _restore_system_fields(before, body, owned=by is None)
+    _restore_system_fields(before, body)
     fill(kind, body)
     body = _only_subresource(request, before, body)
-    if by is not None:
+    if by is not None and body["metadata"].get("managedFields") != _WIPED:
+        body["metadata"].pop("managedFields", None)
         note_update(kind, before, body, by, cluster.now())
+    elif by is not None:
+        del body["metadata"]["managedFields"]
     admit_update(cluster, request, before, body)
     prepare_update(kind, before, body, request.target.subresource)
     validate_update(kind, before, body, request.target.subresource)
+    _check_schema(cluster, request, body)
     for check in cluster.validators:
         check(cluster, request, body, before)
     if _same(before, body):
@@ -166,7 +187,7 @@ def update(
     return gone or cluster.store.put(kind, live.key, body)
 
 
-def _restore_system_fields(before: Json, body: Json, *, owned: bool) -> None:
+def _restore_system_fields(before: Json, body: Json) -> None:
     """Fields of metadata that only the server sets stay as they were."""
     was, now = before["metadata"], body["metadata"]
     for name in (
@@ -181,8 +202,6 @@ def _restore_system_fields(before: Json, body: Json, *, owned: bool) -> None:
             now[name] = was[name]
         else:
             now.pop(name, None)
-    if not owned:
-        now.pop("managedFields", None)
     now.setdefault("uid", was["uid"])
     for name in ("name", "namespace"):
         if name in was:
@@ -243,18 +262,9 @@ def patch(cluster: Cluster, request: Request, content_type: str, body: Any) -> t
         changed = (
             merge(document, body) if content_type == MERGE else strategic_merge(document, body)
         )
-    _check_patched(request, live, changed)
+    check_patched(kind, changed, request)
     by = Manager(request.options.manager, "Update", kind.api_version, target.subresource)
     return update(cluster, request, live, changed, by), False
-
-
-def _check_patched(request: Request, live: Stored, changed: Json) -> None:
-    kind = request.target.kind
-    check_fields(kind, changed, request)
-    uid = dig(changed, "metadata.uid")
-    if uid is not None and uid != live.body["metadata"]["uid"]:
-        cause = invalid_value("metadata.uid", f'"{uid}"', "field is immutable")
-        raise invalid(kind.group, kind.name, live.key[1], [cause])
 
 
 def _apply(cluster: Cluster, request: Request, body: Any) -> tuple[Stored, bool]:
@@ -293,5 +303,5 @@ def _check_applied(request: Request, body: Json) -> None:
             f"{dig(body, 'metadata.name', '')}; {kind.api_version}, Kind={kind.name}): "
             f".{unknown[0]}: field not declared in schema"
         )
-    if dig(body, "metadata.managedFields"):
+    if "managedFields" in (body.get("metadata") or {}):
         raise bad_request("metadata.managedFields must be nil")

@@ -136,7 +136,7 @@ def apply_configuration(
             others |= fields
     dropped = mine - wanted
     if dropped:
-        merged = _prune(schema, "", (), merged, dropped, others | wanted)
+        merged = _prune(schema, "", (), merged, dropped | _named_parents(mine), others | wanted)
     change = compare(
         schema, _visible(live, manager.subresource), _visible(merged, manager.subresource)
     )
@@ -157,6 +157,16 @@ def apply_configuration(
     merged.setdefault("metadata", {})
     write_owners(merged, after)
     return merged
+
+
+def _named_parents(fields: FieldSet) -> FieldSet:
+    """Maps and structs on the way to owned fields: they go whole where nobody owns a part."""
+    return frozenset(
+        path[:depth]
+        for path in fields
+        for depth in range(1, len(path))
+        if path[depth - 1].startswith("f:")
+    )
 
 
 def _atomic_parents(change: Change, fields: FieldSet) -> FieldSet:

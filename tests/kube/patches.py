@@ -119,7 +119,8 @@ def json_patch(target: Json, operations: Any) -> Json:
     """
     if not isinstance(operations, list):
         raise bad_request(
-            "json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
+            "error decoding patch: json: cannot unmarshal object into Go value of type "
+            "[]handlers.jsonPatchOp"
         )
     document: Json = copy_of(target)
     for operation in operations:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from tests.kube.cluster import Cluster
 from tests.kube.documents import Json, dig
-from tests.kube.kinds import DEPLOYMENT, JOB, NAMESPACE, POD, REPLICA_SET, STATEFUL_SET, Kind
+from tests.kube.kinds import (
+    DEFINITION,
+    DEPLOYMENT,
+    JOB,
+    NAMESPACE,
+    POD,
+    REPLICA_SET,
+    STATEFUL_SET,
+    VALIDATING_POLICY,
+    Kind,
+)
 
 _GATED = "Scheduling is blocked due to non-empty scheduling gates"
 
@@ -50,13 +60,17 @@ def _prepare_kind(cluster: Cluster, kind: Kind, body: Json) -> None:
         _prepare_pod(cluster, body)
     elif kind is JOB:
         _prepare_job(body)
-    elif kind in {REPLICA_SET, STATEFUL_SET}:
+    elif kind is REPLICA_SET:
         body["status"] = {"replicas": 0}
-    elif kind is DEPLOYMENT:
+    elif kind is STATEFUL_SET:
+        body["status"] = {"replicas": 0, "availableReplicas": 0}
+    elif kind in {DEPLOYMENT, VALIDATING_POLICY}:
         body["status"] = {}
+    elif kind is DEFINITION:
+        versions = [each["name"] for each in body["spec"]["versions"] if each.get("storage")]
+        names = {"plural": "", "kind": ""}
+        body["status"] = {"conditions": None, "acceptedNames": names, "storedVersions": versions}
     elif kind is NAMESPACE:
-        metadata = body["metadata"]
-        metadata.setdefault("labels", {})["kubernetes.io/metadata.name"] = metadata["name"]
         body["spec"] = {"finalizers": ["kubernetes"]}
         body["status"] = {"phase": "Active"}
     elif kind.custom and "status" in kind.subresources:

@@ -211,7 +211,7 @@ def _page(
 def encode_list(target: Target, listing: Listing) -> bytes:
     """The body of a list, put together from the encoded objects."""
     metadata: dict[str, object] = {"resourceVersion": str(listing.version)}
-    if listing.token:
+    if listing.token or target.kind.custom:
         metadata["continue"] = listing.token
     if listing.remaining is not None:
         metadata["remainingItemCount"] = listing.remaining

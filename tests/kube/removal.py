@@ -10,9 +10,17 @@ from tests.kube.clock import from_wire, to_wire
 from tests.kube.cluster import Cluster, Request
 from tests.kube.documents import Json, dig
 from tests.kube.kinds import JOB, NAMESPACE, POD, Kind
-from tests.kube.statuses import Cause, conflict, invalid, invalid_value, unsupported_value
+from tests.kube.statuses import (
+    Cause,
+    conflict,
+    forbidden,
+    invalid,
+    invalid_value,
+    unsupported_value,
+)
 from tests.kube.store import Stored
 
+_PROTECTED = frozenset({"default", "kube-system", "kube-public"})
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
 _WARNING = (
@@ -67,7 +75,7 @@ def read_options(body: Any, query: dict[str, str]) -> DeleteOptions:
     )
 
 
-def _check_preconditions(kind: Kind, live: Stored, options: DeleteOptions) -> None:
+def check_preconditions(kind: Kind, live: Stored, options: DeleteOptions) -> None:
     metadata = live.body["metadata"]
     if options.uid is not None and options.uid != metadata["uid"]:
         why = (
@@ -103,6 +111,23 @@ def _pod_grace(live: Stored, options: DeleteOptions) -> int:
     return int(spec.get("terminationGracePeriodSeconds", 30))
 
 
+def _finalizers(kind: Kind, metadata: Json, options: DeleteOptions) -> list[str]:
+    """Those that hold the object, with the one the propagation asks for."""
+    kept = [f for f in metadata.get("finalizers", []) if f not in {ORPHAN, FOREGROUND}]
+    wanted = _finalizer_wanted(kind, options)
+    return [*kept, wanted] if kind is not POD and wanted else kept
+
+
+def _grace(live: Stored, options: DeleteOptions) -> int:
+    """Seconds until the object shall be gone; once it ends they can only become fewer."""
+    if live.kind is not POD:
+        return 0
+    grace, metadata = _pod_grace(live, options), live.body["metadata"]
+    if "deletionTimestamp" in metadata:
+        return min(grace, int(metadata["deletionGracePeriodSeconds"]))
+    return grace
+
+
 def delete(
     cluster: Cluster, request: Request, live: Stored, options: DeleteOptions
 ) -> tuple[Stored, bool]:
@@ -113,20 +138,18 @@ def delete(
 
     """
     kind = live.kind
-    _check_preconditions(kind, live, options)
+    check_preconditions(kind, live, options)
     if kind is NAMESPACE:
+        if live.key[1] in _PROTECTED:
+            why = "this namespace may not be deleted"
+            raise forbidden("", "namespaces", live.key[1], why)
         return _end_namespace(cluster, live, dry=options.dry_run), False
     if kind is JOB and options.propagation is None and options.orphan is None:
         request.warnings.append(_WARNING)
     body = {**live.body, "metadata": dict(live.body["metadata"])}
     metadata = body["metadata"]
-    wanted = _finalizer_wanted(kind, options)
-    finalizers = [f for f in metadata.get("finalizers", []) if f not in {ORPHAN, FOREGROUND}]
-    if kind is not POD and wanted:
-        finalizers.append(wanted)
-    grace = _pod_grace(live, options) if kind is POD else 0
-    if kind is POD and "deletionTimestamp" in metadata:
-        grace = min(grace, metadata["deletionGracePeriodSeconds"])
+    finalizers = _finalizers(kind, metadata, options)
+    grace = _grace(live, options)
     ends = grace == 0 and not finalizers
     if finalizers:
         metadata["finalizers"] = finalizers

@@ -48,5 +48,5 @@ def parse_path(path: str) -> Route | None:
 
 
 def is_served(kinds: Registry, route: Route) -> bool:
-    """Whether the group and version of a route exist at all."""
+    """Whether the group of a route exists at all."""
     return kinds.has_group(route.group, route.version)

@@ -77,6 +77,7 @@ class _Room:
             node.key[1]: int(dig(node.body, "status.allocatable", {}).get(GPU, 0))
             for node in self.nodes
         }
+        self.largest = max(self.free.values(), default=0)
         for pod in cluster.store.all(POD):
             name = pod.body["spec"].get("nodeName")
             if name in self.free and not is_finished(pod.body):
@@ -136,12 +137,23 @@ def _place(cluster: Cluster, pod: Stored, room: _Room) -> None:
     others = len(room.nodes) - reasons.total()
     if others:
         reasons["node(s) didn't match Pod's node affinity/selector"] += others
-    _explain(cluster, pod, reasons, len(room.nodes))
+    _explain(cluster, pod, reasons, len(room.nodes), room.largest)
 
 
-def _explain(cluster: Cluster, pod: Stored, reasons: Counter[str], total: int) -> None:
-    listed = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
+def _place_in_message(item: tuple[str, int]) -> str:
+    return f"{item[1]} {item[0]}"
+
+
+def _explain(
+    cluster: Cluster, pod: Stored, reasons: Counter[str], total: int, largest: int
+) -> None:
+    listed = ", ".join(
+        f"{count} {reason}" for reason, count in sorted(reasons.items(), key=_place_in_message)
+    )
+    wanted = gpus_of(pod.body["spec"])
     lacking = sum(count for reason, count in reasons.items() if reason.startswith("Insuff"))
+    if lacking and wanted > largest:
+        lacking = 0  # not even an empty node would do
     parts = []
     if lacking:
         parts.append(f"{lacking} No preemption victims found for incoming pod")

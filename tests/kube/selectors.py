@@ -44,6 +44,11 @@ def _one_label(part: str) -> Test:
     if match := _EXISTS.match(part):
         absent, key = match.groups()
         return lambda labels: (key in labels) != bool(absent)
+    open_set = re.match(r"^\s*\S+\s+(?:in|notin)\s+([^(\s]\S*)", part)
+    if open_set:
+        raise bad_request(f"unable to parse requirement: found '{open_set.group(1)}' expected: '('")
+    if "(" in part:
+        raise bad_request("unable to parse requirement: found '', expected: ',' or ')'")
     raise bad_request(f"unable to parse requirement: found '{part}', expected: ',' or ')'")
 
 
@@ -97,6 +102,9 @@ def field_test(kind: Kind, text: str) -> Test | None:
 
 
 def _unsupported(kind: Kind, label: str) -> str:
+    if kind.field_labels == ("metadata.name", "metadata.namespace") and not kind.custom:
+        allowed = 'only "metadata.name", "metadata.namespace"'
+        return f'"{label}" is not a known field selector: {allowed}'
     if kind.custom or not kind.names_kind:
         return f"field label not supported: {label}"
     return f'field label "{label}" not supported for {kind.name}'

@@ -21,7 +21,7 @@ What there is:
   many objects it wrote. `.settle()` repeats all of them until nothing changes.
 - `api.kubelet`: `.start(pod)`, `.finish(pod, exit_code=0)`, `.confirm(pod)` (containers have
   stopped: a terminating pod goes), each by 'namespace/name'; `.start_all()`, `.confirm_all()`;
-  `.silence(node)`, `.recover(node)`.
+  `.silence(node)`, `.recover(node)` (`api.cluster.node_grace` is 50 s).
 - `api.policies`: `.gate_pods()`, `.guard_gates()`, `.keep_jobs_suspended()`: the admission policies
   of the deployment, in namespaces made with `api.add_namespace(name, **{"gpubot.dev/managed":
   "true"})`. Posting the policies' own objects through the client does the same (policies.py).
@@ -215,6 +215,7 @@ class ApiServer:
             "lastHeartbeatTime": now,
             "lastTransitionTime": now,
             "reason": "KubeletReady",
+            "message": "kubelet is posting ready status",
         }
         body: Json = {
             "metadata": {

@@ -117,15 +117,16 @@ def forbidden(group: str, plural: str, name: str, why: str) -> Refusal:
 
 def invalid(group: str, kind: str, name: str, causes: list[Cause]) -> Refusal:
     """422 with one cause per field; several are shown in brackets."""
-    shown = [f"{cause.field}: {cause.message}" for cause in causes]
+    shown = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     listed = shown[0] if len(shown) == 1 else "[" + ", ".join(shown) + "]"
     message = f'{qualified(group, kind)} "{name}" is invalid: {listed}'
     wired = [cause.to_wire() for cause in causes]
     return Refusal(422, "Invalid", message, _about(group, kind, name, causes=wired))
 
 
-def no_such_page() -> Refusal:
-    return Refusal(404, "NotFound", "404 page not found", plain="404 page not found\n")
+def no_such_page(*, watch: bool = False) -> Refusal:
+    plain = "404 page not found" + ("" if watch else "\n")
+    return Refusal(404, "NotFound", "404 page not found", plain=plain)
 
 
 def no_such_resource() -> Refusal:

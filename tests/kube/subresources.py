@@ -8,11 +8,17 @@ from tests.kube.budgets import take_from_budget
 from tests.kube.cluster import Cluster, Request
 from tests.kube.documents import Json, copy_of, dig, set_condition
 from tests.kube.kinds import BUDGET, POD
-from tests.kube.operations import live_object, update
-from tests.kube.ownership import Manager
-from tests.kube.removal import DeleteOptions, delete, read_options
+from tests.kube.operations import APPLY, live_object, update
+from tests.kube.ownership import Manager, apply_configuration
+from tests.kube.removal import DeleteOptions, check_preconditions, delete, read_options
 from tests.kube.selectors import selects
-from tests.kube.statuses import bad_request, conflict, internal_error
+from tests.kube.statuses import (
+    bad_request,
+    conflict,
+    internal_error,
+    invalid,
+    invalid_value,
+)
 from tests.kube.store import Stored
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
@@ -88,6 +94,7 @@ def evict(cluster: Cluster, request: Request, body: Json) -> Json:
         raise bad_request("name in URL does not match name in Eviction object")
     live = live_object(cluster, request)
     options = read_options(body.get("deleteOptions"), {})
+    check_preconditions(POD, live, options)
     unbound = dig(live.body, "status.phase") in _FINISHED | {"Pending"}
     if not unbound and "deletionTimestamp" not in live.body["metadata"]:
         _ask_budgets(cluster, live, dry=options.dry_run or request.options.dry_run)
@@ -144,12 +151,13 @@ def scale_of(stored: Stored) -> Json:
     labels = dig(spec, "selector.matchLabels", {})
     selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
     replicas = spec.get("replicas", 0)
+    running = dig(stored.body, "status.ready" if stored.kind.custom else "status.replicas", 0)
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {name: metadata[name] for name in kept if name in metadata},
         "spec": {"replicas": replicas} if replicas else {},
-        "status": {"replicas": dig(stored.body, "status.replicas", 0), "selector": selector},
+        "status": {"replicas": running, **({"selector": selector} if selector else {})},
     }
 
 
@@ -163,18 +171,31 @@ def scale(cluster: Cluster, request: Request, method: str, content_type: str, bo
     live = live_object(cluster, request)
     if method == "GET":
         return scale_of(live)
-    replicas = dig(body, "spec.replicas") if isinstance(body, dict) else None
-    if method == "PATCH" and isinstance(body, list):
-        wanted = [o.get("value") for o in body if o.get("path") == "/spec/replicas"]
-        replicas = wanted[-1] if wanted else None
-    if method == "PUT" and replicas is None:
-        replicas = 0
-    given = dig(body, "metadata.resourceVersion") if isinstance(body, dict) else None
+    kind, name = request.target.kind, request.options.manager
+    replicas = _wanted_replicas(method, body)
+    if replicas is not None and replicas < 0:
+        why = "must be greater than or equal to 0"
+        cause = invalid_value("spec.replicas", str(replicas), why)
+        raise invalid("autoscaling", "Scale", request.target.name, [cause])
+    if content_type in APPLY:
+        by = Manager(name, "Apply", "autoscaling/v1", "scale")
+        part: Json = {"metadata": {}, "spec": {"replicas": replicas}}
+        force = request.options.force
+        merged = apply_configuration(kind, live.body, part, by, cluster.now(), force=force)
+        return scale_of(update(cluster, request, live, copy_of(merged), None))
     changed = copy_of(live.document())
+    given = dig(body, "metadata.resourceVersion") if isinstance(body, dict) else None
     if given:
         changed["metadata"]["resourceVersion"] = given
     if replicas is not None:
         changed["spec"]["replicas"] = replicas
-    kind = request.target.kind
-    by = Manager(request.options.manager, "Update", kind.api_version, "scale")
+    by = Manager(name, "Update", "autoscaling/v1", "scale")
     return scale_of(update(cluster, request, live, changed, by))
+
+
+def _wanted_replicas(method: str, body: Any) -> int | None:
+    if isinstance(body, list):
+        wanted = [each.get("value") for each in body if each.get("path") == "/spec/replicas"]
+        return wanted[-1] if wanted else None
+    replicas: int | None = dig(body, "spec.replicas")
+    return 0 if replicas is None and method == "PUT" else replicas

@@ -7,7 +7,19 @@ import re
 from collections.abc import Callable
 
 from tests.kube.documents import Json
-from tests.kube.kinds import CONFIG_MAP, EVENT, JOB, LEASE, POD, Kind
+from tests.kube.kinds import (
+    CONFIG_MAP,
+    DEPLOYMENT,
+    EVENT,
+    JOB,
+    LEASE,
+    NODE,
+    POD,
+    REPLICA_SET,
+    STATEFUL_SET,
+    Kind,
+)
+from tests.kube.selectors import selects
 from tests.kube.statuses import (
     Cause,
     duplicate_value,
@@ -15,8 +27,9 @@ from tests.kube.statuses import (
     invalid,
     invalid_value,
     required_value,
+    unsupported_value,
 )
-from tests.kube.validation_jobs import check_job, check_job_change
+from tests.kube.validation_jobs import check_job_change, check_job_status, check_new_job
 from tests.kube.validation_pods import check_pod, check_pod_change
 from tests.kube.wording import (
     KEY_PATTERN,
@@ -45,7 +58,7 @@ def _check_metadata(kind: Kind, body: Json) -> list[Cause]:
     for key, value in (metadata.get("labels") or {}).items():
         causes += [invalid_value("metadata.labels", f'"{key}"', why) for why in name_problems(key)]
         why = value_problem(value)
-        if why:
+        if why and not (kind is JOB and value == name):  # a generated label, see check_new_job
             causes.append(invalid_value("metadata.labels", f'"{value}"', why))
     annotations = metadata.get("annotations") or {}
     for key in annotations:
@@ -72,6 +85,16 @@ def _check_lease(body: Json) -> list[Cause]:
     return causes
 
 
+def _check_node(body: Json) -> list[Cause]:
+    allowed = ["NoSchedule", "PreferNoSchedule", "NoExecute"]
+    causes = [
+        unsupported_value(f"metadata.taints[{place}].effect", f'"{taint["effect"]}"', allowed)
+        for place, taint in enumerate((body.get("spec") or {}).get("taints") or [])
+        if taint["effect"] not in allowed
+    ]
+    return causes + causes  # the server finds them twice
+
+
 def _check_config_map(body: Json) -> list[Cause]:
     size = sum(len(key) + len(value) for key, value in (body.get("data") or {}).items())
     return [_too_long("[]", _DATA_LIMIT)] if size > _DATA_LIMIT else []
@@ -85,9 +108,23 @@ def _check_event(body: Json) -> list[Cause]:
     return []
 
 
+def _check_workload_change(before: Json, body: Json) -> list[Cause]:
+    was, now = before["spec"].get("selector"), body["spec"].get("selector")
+    labels = (body["spec"]["template"].get("metadata") or {}).get("labels") or {}
+    causes: list[Cause] = []
+    if not selects(now, labels):
+        why = "`selector` does not match template `labels`"
+        shown = json.dumps(labels, separators=(",", ":"))
+        causes.append(invalid_value("spec.template.metadata.labels", shown, why))
+    if was != now:
+        causes.append(invalid_value("spec.selector", json.dumps(now), "field is immutable"))
+    return causes
+
+
 _CHECKS: dict[Kind, Callable[[Json], list[Cause]]] = {
     POD: check_pod,
-    JOB: check_job,
+    JOB: check_new_job,
+    NODE: _check_node,
     LEASE: _check_lease,
     CONFIG_MAP: _check_config_map,
     EVENT: _check_event,
@@ -95,6 +132,9 @@ _CHECKS: dict[Kind, Callable[[Json], list[Cause]]] = {
 _CHANGE_CHECKS: dict[Kind, Callable[[Json, Json], list[Cause]]] = {
     POD: check_pod_change,
     JOB: check_job_change,
+    DEPLOYMENT: _check_workload_change,
+    REPLICA_SET: _check_workload_change,
+    STATEFUL_SET: _check_workload_change,
 }
 
 
@@ -118,13 +158,19 @@ def validate_update(kind: Kind, before: Json, body: Json, subresource: str) -> N
         Refusal: 422 with all causes.
 
     """
-    causes = _check_metadata(kind, body) + _check_immutable(before, body)
-    if subresource != "status":
+    fixed = _check_immutable(before, body)
+    causes = _check_metadata(kind, body) + fixed
+    if subresource == "status":
+        if kind is JOB:
+            causes += check_job_status(before, body)
+    else:
         check, change = _CHECKS.get(kind), _CHANGE_CHECKS.get(kind)
         if change is not None:
             causes += change(before, body)
         elif check is not None:
             causes += check(body)
+    if kind in {POD, JOB}:
+        causes += fixed  # the server checks metadata once more after the rest
     if causes:
         raise invalid(kind.group, kind.name, body["metadata"]["name"], causes)
 

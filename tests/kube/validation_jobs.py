@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import json
+import re
 
 from tests.kube.documents import Json, condition_of, copy_of
 from tests.kube.selectors import selects
-from tests.kube.statuses import Cause, invalid_value, required_value, unsupported_value
+from tests.kube.statuses import Cause, invalid_value, required_value
 from tests.kube.validation_pods import check_spec
+from tests.kube.wording import DNS_LABEL
 
 _TEMPLATE_OPEN = ("nodeSelector", "tolerations", "schedulingGates")
+
+
+def check_new_job(body: Json) -> list[Cause]:
+    """A Job at its creation: its pods must be able to have names."""
+    name, causes = body["metadata"]["name"], check_job(body)
+    if len(name) > 63:
+        long = invalid_value("spec.template.labels", f'"{name}"', "must be no more than 63 bytes")
+        causes += [long, long]  # once for each of the two labels that carry the name
+    if body["spec"].get("completionMode") == "Indexed":
+        ranks = max((body["spec"].get("completions") or 1) - 1, 0)
+        host = f"{name}-{ranks}"
+        if len(host) > 63 or re.fullmatch(DNS_LABEL, host) is None:
+            why = f"will not able to create pod with invalid DNS label: {host}"
+            causes.append(invalid_value("metadata.name", f'"{name}"', why))
+    return causes
 
 
 def check_job(body: Json) -> list[Cause]:
@@ -22,21 +39,50 @@ def check_job(body: Json) -> list[Cause]:
             causes.append(invalid_value(f"spec.{name}", str(value), why))
     if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
         causes.append(required_value("spec.completions", "when completion mode is Indexed"))
-    return causes + _check_template(spec["template"]["spec"])
+    causes += _check_template(spec["template"]["spec"])
+    policy = spec["template"]["spec"].get("restartPolicy")
+    if spec.get("podFailurePolicy") is not None and policy == "OnFailure":
+        why = 'only "Never" is supported when podFailurePolicy is specified'
+        path = "spec.template.spec.restartPolicy"
+        causes.append(invalid_value(path, f'"{policy}"', why))
+    return causes
 
 
 def _check_template(spec: Json) -> list[Cause]:
     path = "spec.template.spec"
     causes = check_spec(spec, path)
-    policy = spec.get("restartPolicy", "")
-    if not policy:
+    if spec.get("restartPolicy") not in {"OnFailure", "Never"}:
         why = 'valid values: "OnFailure", "Never"'
         causes.append(required_value(f"{path}.restartPolicy", why))
-    elif policy not in {"OnFailure", "Never"}:
-        causes.append(
-            unsupported_value(f"{path}.restartPolicy", f'"{policy}"', ["OnFailure", "Never"])
-        )
     return causes
+
+
+def check_job_status(before: Json, body: Json) -> list[Cause]:
+    """The end of a Job is final."""
+    was, now = before.get("status") or {}, body.get("status") or {}
+    done = _is_true(before, "Complete") or _is_true(before, "Failed")
+    causes: list[Cause] = []
+    if now.get("completionTime") and not _is_true(body, "Complete"):
+        why = "cannot set completionTime when there is no Complete=True condition"
+        causes.append(invalid_value("status.completionTime", f'"{now["completionTime"]}"', why))
+    if done and now.get("active", 0) > 0:
+        why = "active>0 is invalid for finished job"
+        causes.append(invalid_value("status.active", str(now["active"]), why))
+    for kind, word in (
+        ("Complete", "terminal "),
+        ("Failed", "terminal "),
+        ("FailureTarget", ""),
+        ("SuccessCriteriaMet", ""),
+    ):
+        if was.get("conditions") and _is_true(before, kind) and not _is_true(body, kind):
+            message = f"Invalid value: cannot disable the {word}{kind}=True condition"
+            causes.append(Cause("status.conditions", "FieldValueInvalid", message))
+    return causes
+
+
+def _is_true(body: Json, kind: str) -> bool:
+    found = condition_of(body, kind)
+    return found is not None and bool(found["status"] == "True")
 
 
 def template_open(before: Json) -> bool:
@@ -51,7 +97,10 @@ def template_open(before: Json) -> bool:
 
 def check_job_change(before: Json, body: Json) -> list[Cause]:
     was, now = before["spec"], body["spec"]
-    causes = check_generated(body) + check_job(body)
+    # The server runs the checks of the spec twice on an update.
+    wrong = check_job(body)
+    causes = check_generated(body) + wrong + _check_match(body)
+    causes += wrong + _check_match(body)
     if was == now:
         return causes
     causes += _check_completions(was, now) + _check_fixed(was, now)
@@ -76,19 +125,26 @@ def check_generated(body: Json) -> list[Cause]:
         "batch.kubernetes.io/controller-uid": uid,
         "batch.kubernetes.io/job-name": name,
     }
-    causes = [
-        required_value(f"{path}[{key}]", f"must be '{value}'")
-        for key, value in wanted.items()
-        if labels.get(key) != value
-    ]
-    selector = spec["selector"]
-    if selector != {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}:
+    causes = []
+    shown = json.dumps(labels, sort_keys=True, separators=(",", ":"))
+    for key, value in wanted.items():
+        if key not in labels:
+            causes.append(required_value(f"{path}[{key}]", f"must be '{value}'"))
+        elif labels[key] != value:
+            causes.append(invalid_value(f"{path}[{key}]", shown, f"must be '{value}'"))
+    if spec["selector"] != {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}:
         causes.append(invalid_value("spec.selector", "{}", "`selector` not auto-generated"))
-    if not selects(selector, labels):
-        why = "`selector` does not match template `labels`"
-        shown = json.dumps(labels, sort_keys=True, separators=(",", ":")) if labels else "null"
-        causes.append(invalid_value(path, shown, why))
     return causes
+
+
+def _check_match(body: Json) -> list[Cause]:
+    spec = body["spec"]
+    labels = (spec["template"].get("metadata") or {}).get("labels") or {}
+    if selects(spec["selector"], labels):
+        return []
+    why = "`selector` does not match template `labels`"
+    shown = json.dumps(labels, sort_keys=True, separators=(",", ":")) if labels else "null"
+    return [invalid_value("spec.template.metadata.labels", shown, why)]
 
 
 def _check_completions(was: Json, now: Json) -> list[Cause]:

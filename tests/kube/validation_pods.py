@@ -28,12 +28,35 @@ def check_spec(spec: Json, path: str) -> list[Cause]:
     causes: list[Cause] = []
     if not spec.get("containers"):
         causes.append(required_value(f"{path}.containers"))
+    for place, container in enumerate(spec.get("containers") or []):
+        causes += _check_resources(container, f"{path}.containers[{place}].resources")
     gates = [gate.get("name", "") for gate in spec.get("schedulingGates") or []]
     for place, name in enumerate(gates):
         where = f"{path}.schedulingGates[{place}]"
         causes += [invalid_value(where, f'"{name}"', why) for why in name_problems(name)]
         if name in gates[:place]:
             causes.append(duplicate_value(where, f'"{name}"'))
+    return causes
+
+
+def _check_resources(container: Json, path: str) -> list[Cause]:
+    """Extended resources (a name with a domain) are whole numbers, limits equal to requests."""
+    limits, requests = (dig(container, f"resources.{part}", {}) for part in ("limits", "requests"))
+    causes: list[Cause] = []
+    for name in sorted(limits.keys() | requests.keys()):
+        if "/" not in name:
+            continue
+        limit, request = limits.get(name), requests.get(name)
+        if limit is None:
+            why = "Limit must be set for non overcommitable resources"
+            causes.append(required_value(f"{path}.limits", why))
+        elif not str(limit).isdigit():
+            shown = f"{round(float(limit) * 1000)}m" if "." in str(limit) else str(limit)
+            where = f"{path}.limits[{name}]"
+            causes.append(invalid_value(where, f'"{shown}"', "must be an integer"))
+        elif request is not None and str(request) != str(limit):
+            why = f"must be equal to {name} limit of {limit}"
+            causes.append(invalid_value(f"{path}.requests", f'"{request}"', why))
     return causes
 
 

@@ -7,6 +7,7 @@ import re
 KEY_PATTERN = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE_PATTERN = f"({KEY_PATTERN})?"
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+DNS_LABEL = _LABEL
 NAME_PATTERN = f"{_LABEL}(\\.{_LABEL})*"
 NAME_ADVICE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "

@@ -85,7 +85,9 @@ def _step_deployment(cluster: Cluster, deployment: Stored, sets: dict[str, list[
     newest = next((s for s in owned if labels_of(s.body).get(_HASH) == _hash_of(deployment)), None)
     old = [each for each in owned if each is not newest and each.body["spec"]["replicas"]]
     if newest is None:
-        newest = _new_replica_set(cluster, deployment, len(owned) + 1, wanted + surge, owned)
+        running = sum(each.body["spec"]["replicas"] for each in old)
+        first = min(wanted, max(wanted + surge - running, 0))
+        newest = _new_replica_set(cluster, deployment, len(owned) + 1, wanted + surge, first)
     running = sum(each.body["spec"]["replicas"] for each in old)
     target = wanted if not old else min(wanted, max(wanted + surge - running, 0))
     target = max(target, newest.body["spec"]["replicas"] if old else target)
@@ -102,7 +104,7 @@ def _step_deployment(cluster: Cluster, deployment: Stored, sets: dict[str, list[
 
 
 def _new_replica_set(
-    cluster: Cluster, deployment: Stored, revision: int, limit: int, owned: list[Stored]
+    cluster: Cluster, deployment: Stored, revision: int, limit: int, replicas: int
 ) -> Stored:
     spec = deployment.body["spec"]
     mark = _hash_of(deployment)
@@ -111,7 +113,6 @@ def _new_replica_set(
     template.setdefault("metadata", {})["labels"] = labels
     selector = copy_of(spec["selector"])
     selector["matchLabels"] = {**selector.get("matchLabels", {}), _HASH: mark}
-    replicas = 0 if owned else spec["replicas"]
     body: Json = {
         "metadata": {
             "name": f"{deployment.key[1]}-{mark}",
@@ -251,7 +252,7 @@ def _step_stateful_set(
         pod = owned.get(each)
         if pod is not None and rank >= spec["replicas"] and not is_terminating(pod.body):
             delete_child(cluster, pod)
-            message = f"delete Pod {each} in StatefulSet {name} successful"
+            message = f"Delete Pod {each} in StatefulSet {name} successful"
             _tell_stateful(cluster, stateful_set, "SuccessfulDelete", message)
             if ordered:
                 break
@@ -282,7 +283,7 @@ def _make_ordinal(cluster: Cluster, stateful_set: Stored, rank: int, mark: str) 
         _tell_stateful(cluster, stateful_set, "FailedCreate", message)
         back_off(cluster, stateful_set)
         return
-    message = f"create Pod {own} in StatefulSet {name} successful"
+    message = f"Create Pod {own} in StatefulSet {name} successful"
     _tell_stateful(cluster, stateful_set, "SuccessfulCreate", message)
 
 

@@ -1,0 +1,26 @@
+"""The emulator against what a real API server answered, request by request."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kube.recording import load, names
+from tests.kube.replay import Replay
+from tests.kube.replay_exceptions import EXCEPTIONS
+from tests.kube.replay_setup import prepare
+
+
+@pytest.mark.parametrize("name", names())
+def test_emulator_answers_as_recorded(name: str) -> None:
+    scenario = load(name)
+    problems = Replay(scenario, prepare(scenario)).run()
+    excused = EXCEPTIONS.get(name, {})
+    unexpected = {step: why for step, why in problems.items() if step not in excused}
+    assert unexpected == {}
+    assert excused.keys() <= problems.keys(), "held after all: take it off the list"
+
+
+def test_every_exception_names_a_recorded_step() -> None:
+    assert EXCEPTIONS.keys() <= set(names())
+    for name, excused in EXCEPTIONS.items():
+        assert all(0 <= step < len(load(name).steps) for step in excused)
