@@ -56,6 +56,9 @@ Kind = tuple[object, ...]
 class Defragmenter:
     """Remembers who was moved, and for what kind of work there was no plan as things stood.
 
+    A new engine knows nothing of this: after a restart as many may be moved at once as in a new
+    hour, and who was moved before may be moved once more.
+
     Whoever waited in vain is looked at again when the books have changed, when more may be
     moved, or when a gang has run for its queue's minimum run time.
     """
