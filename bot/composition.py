@@ -31,6 +31,7 @@ from bot.clusters.base import Cluster
 from bot.control.ledger import Ledger
 from bot.control.loop import Control
 from bot.control.months import MonthCheck
+from bot.control.stuck import StuckCheck
 from bot.control.sweeps import CapacityCheck, CardSweep, LeaseSweep, StarvationCheck, sample_usage
 from bot.control.ticks import Tick, Ticker
 from bot.desk import Desk
@@ -214,6 +215,7 @@ class Bot:
             Tick(name="starvation", run=sweep(starving), every=_paced(60.0, pace), limit=60.0),
             Tick(name="capacity", run=sweep(capacity), every=_paced(60.0, pace), limit=60.0),
             Tick(name="months", run=sweep(months), every=_paced(600.0, pace), limit=30.0),
+            Tick(name="stuck", run=sweep(StuckCheck(terms)), every=_paced(60.0, pace), limit=30.0),
             Tick(name="cards", run=sweep(cards), every=_paced(60.0, pace), limit=60.0),
             Tick(name="calls", run=self._call_next, every=5.0, limit=30.0),
             Tick(name="people", run=self._core.directory.refresh, every=30.0, limit=10.0),

@@ -42,6 +42,7 @@ class NoticeKind(enum.StrEnum):
     INTERVENTION_OVER = "intervention-over"
     INTERVENTION_FAILED = "intervention-failed"
     DISPLACED = "displaced"
+    STUCK = "stuck"
     MONTHLY = "monthly"
     UNDELIVERABLE = "undeliverable"
     ESCALATED = "escalated"
@@ -347,6 +348,20 @@ class InterventionFailedArgs(_Args):
     target: str
 
 
+class StuckArgs(_Args):
+    """What was told to stop does not go; to on-call, once a grant. `nodes` are where it lies."""
+
+    kind: Literal[NoticeKind.STUCK] = NoticeKind.STUCK
+    request: str
+    name: str
+    owner: str
+    team: str
+    gpus: int
+    nodes: tuple[tuple[str, int], ...]
+    told: float
+    grace: float
+
+
 class DisplacedArgs(_Args):
     """A gang was stopped by hand; to its owner and its thread. `node` is the one drained."""
 
@@ -416,6 +431,7 @@ NoticeArgs = (
     | DisplacedArgs
     | UndeliverableArgs
     | EscalatedArgs
+    | StuckArgs
 )
 
 _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
@@ -437,6 +453,7 @@ _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
     NoticeKind.INTERVENTION_OVER: InterventionOverArgs,
     NoticeKind.INTERVENTION_FAILED: InterventionFailedArgs,
     NoticeKind.DISPLACED: DisplacedArgs,
+    NoticeKind.STUCK: StuckArgs,
     NoticeKind.MONTHLY: MonthlyArgs,
     NoticeKind.UNDELIVERABLE: UndeliverableArgs,
     NoticeKind.ESCALATED: EscalatedArgs,

@@ -178,6 +178,7 @@ _RENDERERS: dict[type[notices.NoticeArgs], Callable[[Voice, Any, Audience], Mess
     notices.InterventionOverArgs: interventions.told,
     notices.InterventionFailedArgs: interventions.told,
     notices.DisplacedArgs: interventions.told,
+    notices.StuckArgs: interventions.stuck,
     notices.MonthlyArgs: _monthly,
     notices.UndeliverableArgs: _undeliverable,
     notices.EscalatedArgs: lambda voice, args, _: build(oncall.escalated(voice, args)),

@@ -102,3 +102,10 @@ def _posted(voice: Voice, args: notices.InterventionArgs, audience: Audience) ->
     if audience is Audience.ONCALL:
         return build([*parts, Line(), Lines(words.for_oncall(voice.oncall))])
     return build(parts)
+
+
+def stuck(voice: Voice, args: notices.StuckArgs, _: Audience) -> Message:
+    """To on-call: what does not go."""
+    words = voice.words
+    what = words.stuck(args, voice.people.name(args.owner))
+    return build([Lines(what), Line(), Lines(words.for_oncall(voice.oncall))])

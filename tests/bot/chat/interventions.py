@@ -169,6 +169,18 @@ def displaced() -> Iterable[notices.DisplacedArgs]:
         )
 
 
+STUCK = notices.StuckArgs(
+    request="R-1001",
+    name="night-sweep",
+    owner=ANN,
+    team="nlp",
+    gpus=16,
+    nodes=(("h100-0001", 8), ("h100-0002", 8)),
+    told=NOW,
+    grace=300.0,
+)
+
+
 def messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
     """Every message of this kind, by name."""
 
@@ -182,4 +194,5 @@ def messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]
     yield "intervention-oncall", lambda: [told(next(iter(posts())), Audience.ONCALL)]
     yield "intervention-over", lambda: [told(each, Audience.CHANNEL) for each in overs()]
     yield "intervention-failed", lambda: [told(FAILED, Audience.PERSON)]
+    yield "stuck", lambda: [told(STUCK, Audience.ONCALL)]
     yield "displaced-owner", lambda: [told(each, Audience.PERSON) for each in displaced()]

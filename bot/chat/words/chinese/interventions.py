@@ -367,6 +367,22 @@ class Interventions(Standing):
             place="队尾" if back else "原来的位置",
         )
 
+    def stuck(self, args: notices.StuckArgs, owner: Markup) -> Markup:
+        """To on-call: something was told to stop and does not go."""
+        return say(
+            "*停不下来* · {owner} 的 {request}{name}（团队 {team}，{gpus}）于 {told} 被要求停止，"
+            "宽限 {grace}，但 pod 仍在 {nodes}。等它的请求会另找别处，它的卡在消失之前仍算占用。"
+            "请查看它的 pod。",
+            request=args.request,
+            name=say("“{name}”", name=args.name) if args.name else "",
+            owner=owner,
+            team=args.team,
+            gpus=self.gpus(args.gpus),
+            told=date(args.told),
+            grace=self.span(args.grace),
+            nodes=self.nodes(args.nodes),
+        )
+
     def _of(self, party: notices.HitArgs | None, names: Names) -> Markup:
         if party is None:
             return say("一个请求")

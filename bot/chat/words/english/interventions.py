@@ -373,6 +373,22 @@ class Interventions(Standing):
             place="the back of its queue" if back else "its old place",
         )
 
+    def stuck(self, args: notices.StuckArgs, owner: Markup) -> Markup:
+        """To on-call: something was told to stop and does not go."""
+        return say(
+            "*Stuck* · {request}{name} of {owner} (team {team}, {gpus}) was told to stop {told}, "
+            "had {grace} for it, and its pods are still on {nodes}. Whoever waited for it gets "
+            "room elsewhere; its GPUs count as taken until it is gone. Look at its pods.",
+            request=args.request,
+            name=say(" “{name}”", name=args.name) if args.name else "",
+            owner=owner,
+            team=args.team,
+            gpus=self.gpus(args.gpus),
+            told=date(args.told),
+            grace=self.span(args.grace),
+            nodes=self.nodes(args.nodes),
+        )
+
     def _of(self, party: notices.HitArgs | None, names: Names) -> Markup:
         if party is None:
             return say("a request")

@@ -97,3 +97,7 @@ class Interventions(Protocol):
     def hit_row(self, hit: Hit, owner: Markup) -> Markup:
         """Somebody's running work, in a line."""
         ...
+
+    def stuck(self, args: notices.StuckArgs, owner: Markup) -> Markup:
+        """To on-call: something was told to stop and does not go."""
+        ...
