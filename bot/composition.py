@@ -28,6 +28,7 @@ from bot.chat.webslack import SlackThreads, WebSlack, resolve_channel
 from bot.chat.words import words_for
 from bot.clock import Clock, ScaledClock, moment
 from bot.clusters.base import Cluster
+from bot.control.digests import DigestSweep
 from bot.control.ledger import Ledger
 from bot.control.loop import Control
 from bot.control.months import MonthCheck
@@ -202,6 +203,7 @@ class Bot:
         sampling = usage.interval if usage is not None else 300.0
         leases, starving = LeaseSweep(terms), StarvationCheck(terms)
         cards, capacity = CardSweep(self._core.store), CapacityCheck()
+        digests = DigestSweep(self._core.store, self._settings.digest)
         months = MonthCheck(terms, self._core.store, self._core.directory.leads)
 
         def sweep(write: Callable[[Engine, Ledger], None]) -> Callable[[], object]:
@@ -214,6 +216,7 @@ class Bot:
             Tick(name="leases", run=sweep(leases), every=_paced(30.0, pace), limit=30.0),
             Tick(name="starvation", run=sweep(starving), every=_paced(60.0, pace), limit=60.0),
             Tick(name="capacity", run=sweep(capacity), every=_paced(60.0, pace), limit=60.0),
+            Tick(name="digests", run=sweep(digests), every=_paced(60.0, pace), limit=30.0),
             Tick(name="months", run=sweep(months), every=_paced(600.0, pace), limit=30.0),
             Tick(name="stuck", run=sweep(StuckCheck(terms)), every=_paced(60.0, pace), limit=30.0),
             Tick(name="cards", run=sweep(cards), every=_paced(60.0, pace), limit=60.0),

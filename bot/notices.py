@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from bot.asks import Period
 from bot.fields import FieldChange
 from scheduler.layout import AfterLease
 from scheduler.model import Basis, PreemptionRule, WaitReason
@@ -44,6 +45,8 @@ class NoticeKind(enum.StrEnum):
     DISPLACED = "displaced"
     STUCK = "stuck"
     MONTHLY = "monthly"
+    DIGEST = "digest"
+    DIGEST_PLOTS = "digest-plots"
     UNDELIVERABLE = "undeliverable"
     ESCALATED = "escalated"
 
@@ -285,6 +288,24 @@ class OverfullArgs(_Args):
     excess: int
 
 
+class DigestArgs(_Args):
+    """The report of a period that ended at an epoch second; drawn when it is sent."""
+
+    kind: Literal[NoticeKind.DIGEST] = NoticeKind.DIGEST
+    period: Period
+    until: float
+
+
+class DigestPlotsArgs(_Args):
+    """The plots of a digest, for its thread."""
+
+    kind: Literal[NoticeKind.DIGEST_PLOTS] = NoticeKind.DIGEST_PLOTS
+    period: Period
+    until: float
+    channel: str
+    thread: str
+
+
 class MonthlyArgs(_Args):
     """A team has used a part (in percent) of the GPU-hours it planned for a month, `YYYY-MM`."""
 
@@ -425,6 +446,8 @@ NoticeArgs = (
     | NodeFailedArgs
     | OverfullArgs
     | MonthlyArgs
+    | DigestArgs
+    | DigestPlotsArgs
     | InterventionArgs
     | InterventionOverArgs
     | InterventionFailedArgs
@@ -455,6 +478,8 @@ _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
     NoticeKind.DISPLACED: DisplacedArgs,
     NoticeKind.STUCK: StuckArgs,
     NoticeKind.MONTHLY: MonthlyArgs,
+    NoticeKind.DIGEST: DigestArgs,
+    NoticeKind.DIGEST_PLOTS: DigestPlotsArgs,
     NoticeKind.UNDELIVERABLE: UndeliverableArgs,
     NoticeKind.ESCALATED: EscalatedArgs,
 }

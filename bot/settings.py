@@ -16,6 +16,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
+from bot.preferences import Digest
+
 SLACK_API_URL = "https://slack.com/api/"
 
 
@@ -49,6 +51,7 @@ class Settings(BaseSettings):
     language: Literal["en", "zh"] = Field("en", alias="GPUBOT_LANGUAGE")
     oncall_fallback: str | None = Field(None, alias="GPUBOT_ONCALL_FALLBACK")
     oncall_patience: float = Field(600.0, alias="GPUBOT_ONCALL_PATIENCE", gt=0)
+    digest: Digest = Field(Digest.OFF, alias="GPUBOT_DIGEST")
     log_level: str = Field("INFO", alias="GPUBOT_LOG_LEVEL")
 
     @field_validator("slack_api_url")
@@ -135,6 +138,7 @@ _EXAMPLES = {
     "GPUBOT_LANGUAGE": "en (English) or zh (Chinese)",
     "GPUBOT_ONCALL_FALLBACK": "S0123ABCD or U0123ABCD",
     "GPUBOT_ONCALL_PATIENCE": "600",
+    "GPUBOT_DIGEST": "weekly",
     "GPUBOT_LOG_LEVEL": "INFO",
 }
 

@@ -221,7 +221,7 @@ class Announcer:
         items, channel = [held.item for held in turn], turn[0].channel
         message = drawn.message
         try:
-            posted = self._send(turn[0], items, message)
+            posted = self._send(turn[0], items, drawn)
         except SlackRefused as refused:
             if refused.code in BAD_BLOCKS and message.blocks:
                 self._attempt(turn, dataclasses.replace(drawn, message=message.bare()), now)
@@ -234,7 +234,8 @@ class Announcer:
             self._retry(turn, UNREACHABLE, now)
         else:
             held_back = [self._held_back(i, p) for i in items for p in drawn.hushed]
-            self._note(turn, posted, now, [one for one in held_back if one is not None])
+            more = [one for one in held_back if one is not None]
+            self._note(turn, posted, now, [*more, *_plots_of(items[0], posted)])
 
     def _held_back(self, item: OutboxItem, person: str) -> Notice | None:
         """What a person in quiet hours, who was not mentioned, is to hear when they are over."""
@@ -276,9 +277,12 @@ class Announcer:
                 self._note([held], posted, now)
         return [held for held in turn if held.item.notice.key not in found]
 
-    def _send(self, held: Held, items: Sequence[OutboxItem], message: Message) -> Posted:
+    def _send(self, held: Held, items: Sequence[OutboxItem], drawn: Drawn) -> Posted:
         """Update or post. Raises SlackRefused and SlackUnreachable."""
-        item = held.item
+        item, message = held.item, drawn.message
+        if drawn.picture is not None and held.thread is not None:
+            self._posts += 1
+            return self._slack.show(held.channel, drawn.picture, thread_ts=held.thread)
         keys = [each.notice.key for each in items]
         if item.ts and item.channel:
             self._updates += 1
@@ -358,6 +362,23 @@ class Announcer:
             self._outbox.dead(item, error=error)
         if items[0].notice.kind != notices.NoticeKind.UNDELIVERABLE:  # no alarm about an alarm
             self._outbox.put(_undeliverable(channel, error), at=now)
+
+
+def _plots_of(item: OutboxItem, posted: Posted) -> list[Notice]:
+    """The plots that follow a digest into its thread."""
+    if item.notice.kind != notices.NoticeKind.DIGEST:
+        return []
+    digest = notices.DigestArgs.model_validate(dict(item.notice.args))
+    args = notices.DigestPlotsArgs(
+        period=digest.period, until=digest.until, channel=posted.channel, thread=posted.ts
+    )
+    plots = dataclasses.replace(
+        item.notice,
+        key=f"file:{item.notice.key.replace(':', '-')}.png",  # by its name it is found again
+        kind=args.kind,
+        args=args.model_dump(mode="json"),
+    )
+    return [plots]
 
 
 def _undeliverable(channel: str, error: str) -> Notice:

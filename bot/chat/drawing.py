@@ -7,15 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from bot import notices
-from bot.chat.cards import alerts, bursts, oncall, requests
+from bot.chat.cards import alerts, bursts, oncall, reports, requests
 from bot.chat.message import Message
 from bot.chat.ports import Cards
+from bot.chat.replies import Picture
 from bot.chat.routing import Preferred
 from bot.chat.voice import Voice
 from bot.chat.voices import Voices
 from bot.duty import Duty
 from bot.preferences import Notices
-from storage.records import Audience, Call, OutboxItem
+from storage.records import Audience, Call, Notice, OutboxItem
 
 CallOf = Callable[[str], Call | None]
 """The call of a notice's key, if there is one."""
@@ -28,6 +29,7 @@ class Drawn:
     message: Message
     said: int = 1
     hushed: tuple[str, ...] = ()
+    picture: Picture | None = None
 
 
 class Drawer:
@@ -54,6 +56,8 @@ class Drawer:
         args = notices.read_args(first.kind, dict(first.args))
         if isinstance(args, notices.CardArgs):
             return Drawn(requests.card(self.voice, self._cards.card(args.request)))
+        if isinstance(args, notices.DigestArgs | notices.DigestPlotsArgs):
+            return self._draw_digest(args, first)
         several = [
             args,
             *(notices.read_args(i.notice.kind, dict(i.notice.args)) for i in items[1:]),
@@ -68,6 +72,18 @@ class Drawer:
             doubt = self._duty.oncall().doubt
             message = oncall.called(voice, message, args.kind, first.key, call, doubt)
         return Drawn(message, said, hushed)
+
+    def _draw_digest(
+        self, args: notices.DigestArgs | notices.DigestPlotsArgs, notice: Notice
+    ) -> Drawn:
+        """A digest in words, or its plots under the name that the notice gives them."""
+        voice = self._voices.of(notice.target) if notice.target else self.voice
+        view = self._cards.report_until(args.until, args.period)
+        message = reports.report(voice, view, digest=True)
+        if isinstance(args, notices.DigestArgs):
+            return Drawn(message)
+        picture = reports.report_picture(voice, view)
+        return Drawn(message, picture=replace(picture, name=notice.key.removeprefix("file:")))
 
     def _voice_for(
         self,

@@ -14,6 +14,7 @@ from bot.answers import Changed
 from bot.asks import Ask, Change, Period
 from bot.byhand import ByHandAnswer, Wish
 from bot.chat.message import Message
+from bot.chat.replies import Picture
 from bot.fairness import FairView
 from bot.preferences import Preferences
 from bot.reports import ReportView
@@ -128,10 +129,14 @@ class Threads(Protocol):
 
 
 class Cards(Protocol):
-    """What a card shows, read fresh."""
+    """What a card or a digest shows, read fresh."""
 
     def card(self, request_id: str) -> CardView:
         """Raises KeyError if there is no such request."""
+        ...
+
+    def report_until(self, until: float, period: Period, team: str | None = None) -> ReportView:
+        """What a period came to."""
         ...
 
 
@@ -196,6 +201,10 @@ class Slack(Protocol):
         keys: Sequence[str],
         thread_ts: str | None = None,
     ) -> Posted: ...
+
+    def show(self, channel: str, picture: Picture, *, thread_ts: str) -> Posted:
+        """Upload a picture into a thread; `find` knows it by `file:` and its name."""
+        ...
 
     def update(self, channel: str, ts: str, message: Message, *, keys: Sequence[str]) -> Posted: ...
 

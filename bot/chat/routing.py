@@ -6,9 +6,9 @@ import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from bot.notices import NoticeKind
+from bot.notices import DigestPlotsArgs, NoticeKind
 from bot.preferences import Notices, Preferences, Where
-from storage.records import Audience, OutboxItem
+from storage.records import Audience, Notice, OutboxItem
 
 UPDATE_LANE = "updates"
 
@@ -56,6 +56,8 @@ class Router:
         notice = item.notice
         if item.ts and item.channel:
             return Route(lane=UPDATE_LANE, channel=item.channel)
+        if notice.kind == NoticeKind.DIGEST_PLOTS:
+            return _to_digest(notice)
         match notice.audience:
             case Audience.PERSON if notice.target:
                 return self._to_person(item, notice.target, now)
@@ -83,6 +85,12 @@ class Router:
         if card is None or not card.channel:
             return None
         return Route(lane=card.channel, channel=card.channel, thread=card.ts)
+
+
+def _to_digest(notice: Notice) -> Route:
+    """The thread of the digest that the plots belong to."""
+    args = DigestPlotsArgs.model_validate(dict(notice.args))
+    return Route(lane=args.channel, channel=args.channel, thread=args.thread)
 
 
 def _to(channel: str) -> Route:

@@ -13,7 +13,7 @@ from slack_sdk.web import SlackResponse
 from bot.chat.markup import is_user_id
 from bot.chat.message import Message
 from bot.chat.ports import Posted, SlackRefused, SlackUnreachable
-from bot.chat.replies import code_of
+from bot.chat.replies import Picture, code_of
 
 EVENT_TYPE = "gpubot"
 MOST_PAGES = 5
@@ -49,6 +49,23 @@ class WebSlack:
         """Replace a message in place."""
         answer = self._call("chat.update", channel=channel, ts=ts, **_content(message, keys))
         return Posted(str(answer.get("channel") or channel), str(answer.get("ts") or ts))
+
+    def show(self, channel: str, picture: Picture, *, thread_ts: str) -> Posted:
+        """Upload a picture into a thread."""
+        try:
+            self._client.files_upload_v2(
+                channel=channel,
+                thread_ts=thread_ts,
+                filename=picture.name,
+                title=picture.title,
+                alt_txt=picture.alt,
+                content=picture.content,
+            )
+        except SlackApiError as error:
+            raise _as_refused("files.upload", error) from error
+        except _NO_ANSWER as error:
+            raise SlackUnreachable(f"files.upload: {type(error).__name__}") from error
+        return Posted(channel, thread_ts)
 
     def find(
         self, channel: str, keys: Sequence[str], *, since: float, thread_ts: str | None = None
@@ -92,9 +109,7 @@ class WebSlack:
                 return self._client.api_call(method, json=given)
             return self._client.api_call(method, params=given)
         except SlackApiError as error:
-            if getattr(error.response, "status_code", 200) >= 500:
-                raise SlackUnreachable(f"{method}: {error.response.status_code}") from error
-            raise SlackRefused(code_of(error) or "unknown", wait=_wait(error)) from error
+            raise _as_refused(method, error) from error
         except _NO_ANSWER as error:
             raise SlackUnreachable(f"{method}: {type(error).__name__}") from error
 
@@ -141,13 +156,26 @@ def resolve_channel(client: WebClient, channel: str) -> str:
 
 
 def keys_of(message: Mapping[str, Any]) -> tuple[str, ...]:
-    """The keys a message of ours carries."""
+    """The keys a message of ours carries; a file is known by its name."""
+    files = tuple(f"file:{file.get('name')}" for file in message.get("files") or ())
+    return (*_said_keys(message), *files)
+
+
+def _said_keys(message: Mapping[str, Any]) -> tuple[str, ...]:
     metadata = message.get("metadata")
     if not isinstance(metadata, Mapping) or metadata.get("event_type") != EVENT_TYPE:
         return ()
     payload = metadata.get("event_payload") or {}
     keys = payload.get("keys")
     return tuple(str(key) for key in keys) if isinstance(keys, list) else ()
+
+
+def _as_refused(method: str, error: SlackApiError) -> SlackRefused | SlackUnreachable:
+    """What Slack's error means: a no, or no answer at all."""
+    status = getattr(error.response, "status_code", 200)
+    if status >= 500:
+        return SlackUnreachable(f"{method}: {status}")
+    return SlackRefused(code_of(error) or "unknown", wait=_wait(error))
 
 
 def _content(message: Message, keys: Sequence[str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from bot.chat.drawing import Drawer
 from bot.chat.memory import StoredOutbox
 from bot.chat.message import Message
 from bot.chat.ports import Posted, Slack, SlackRefused, SlackUnreachable
+from bot.chat.replies import Picture
 from bot.chat.routing import Places, Router
 from bot.chat.voices import Voices
 from bot.duty import FixedDuty
@@ -95,6 +96,16 @@ class MemorySlack:
                 told.message, told.edits = message, told.edits + 1
                 return Posted(channel, ts)
         raise SlackRefused("message_not_found")
+
+    def show(self, channel: str, picture: Picture, *, thread_ts: str) -> Posted:
+        self.calls += 1
+        self.trouble("show", channel)
+        ts = f"{len(self.told) + 1}.000000"
+        message = Message(picture.alt, ())
+        keys = (f"file:{picture.name}",)
+        self.told.append(Told(channel, ts, message, keys, thread_ts, self.clock()))
+        self.after("show", channel)
+        return Posted(channel, ts)
 
     def find(
         self, channel: str, keys: Sequence[str], *, since: float, thread_ts: str | None = None

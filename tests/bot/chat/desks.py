@@ -162,6 +162,9 @@ class MemoryDesk:
         self.wishes.append((person_id, wish, confirmed))
         return Declined(code=DeclineCode.ADMINS_ONLY, kind=wish.kind, near=(saying.BOB,))
 
+    def report_until(self, until: float, period: Period, team: str | None = None) -> ReportView:
+        return dataclasses.replace(accounting.REPORT, until=until, period=period, team=team)
+
     def mine(self, person_id: str) -> views.MineView:
         return dataclasses.replace(saying.HOME.mine, person=person_id)
 
