@@ -9,7 +9,8 @@ A reservation is not moved later by newcomers. It is planned anew
 
 - when it stops being possible: a node is lost, or higher-priority work or a repair took it;
 - when its time has come, and those it counted on are still there some minutes later;
-- at most once a minute, when somebody went sooner than was known; only an earlier time is taken.
+- at most once in five minutes, when somebody went sooner than was known; only an earlier time
+  is taken.
 
 It ends when its workload starts, has others stopped, or leaves; while its queue is paused; and
 when it has not led to a start within the `patience` of the policy. Who has let go a reservation
@@ -33,7 +34,7 @@ from scheduler.reserved import OVERRUN, Reserved
 from scheduler.standing import Waiting
 from scheduler.state import State
 
-REPLAN = 60.0
+REPLAN = 300.0
 TRY_AGAIN = 600.0
 LAPSES_AT_MOST = 2
 
@@ -48,9 +49,10 @@ def arrange(state: State, now: Seconds) -> None:
     if not kept.standing and not kept.ripe:
         return
     kept.settle()
-    for one, reserved in list(kept.standing.items()):
-        if not _look_after(state, one, reserved, now):
-            state.release(state.realm[reserved.charge.queue])
+    for look in (_is_wanted, _look_after):
+        for one, reserved in list(kept.standing.items()):
+            if not look(state, one, reserved, now):
+                state.release(state.realm[reserved.charge.queue])
     _give(state, now)
 
 
@@ -65,8 +67,8 @@ def ring(state: State, one: WorkloadId, now: Seconds) -> None:
         state.reservations.news = True
 
 
-def _look_after(state: State, one: WorkloadId, reserved: Reserved, now: Seconds) -> bool:
-    """Whether a reservation stands as it stood."""
+def _is_wanted(state: State, one: WorkloadId, reserved: Reserved, now: Seconds) -> bool:
+    """Whether its workload still waits and may wait for it; it is dropped if not."""
     kept, waiting = state.reservations, state.waiting.get(one)
     if waiting is None:
         if one in state.running or one in state.claims:
@@ -81,6 +83,12 @@ def _look_after(state: State, one: WorkloadId, reserved: Reserved, now: Seconds)
         kept.lapses[one] = kept.lapses.get(one, 0) + 1
         kept.drop(one)
         return False
+    return True
+
+
+def _look_after(state: State, one: WorkloadId, reserved: Reserved, now: Seconds) -> bool:
+    """Whether a reservation stands as it stood; if not, another may have taken its place."""
+    kept, waiting = state.reservations, state.waiting[one]
     reserved.priority, reserved.ends = waiting.workload.priority, waiting.lasts
     if _is_over(state, waiting, reserved) or now >= reserved.told.at + OVERRUN:
         kept.drop(one)

@@ -176,8 +176,10 @@ class Engine:
             state.release(realm)
         for one in workloads:
             waiting = state.waiting.get(one)
-            if waiting is not None:
-                backfill.ring(state, one, now)
+            if waiting is None:
+                continue
+            backfill.ring(state, one, now)
+            if aging.rule_of(state, waiting.workload) is not None:
                 possible = checks.check(state, waiting.workload) is None
                 aging.grow(state, one, now, possible=possible)
 

@@ -41,6 +41,7 @@ def check_invariants(engine: Engine) -> None:
         _check_limits(state, state.present)
     _check_totals(state)
     _check_waiting(state)
+    _check_reservations(state)
 
 
 def _require(condition: bool, message: str) -> None:  # noqa: FBT001 - reads as the condition it is
@@ -93,6 +94,24 @@ def _check_limits(state: State, book: Book) -> None:
             else:
                 most = tree.subtree[cell] + tree.borrowing[cell]
             _require(book.usage[cell] <= most, f"{tree.names[node]} uses more than its quota")
+
+
+def _check_reservations(state: State) -> None:
+    """The shadow of a reservation counts whom it says it counts, and its own workload."""
+    state.reservations.settle()
+    for one, reserved in state.reservations.standing.items():
+        _require(one == reserved.told.workload, "a reservation is kept under another's name")
+        if one in state.waiting:
+            mine = reserved.counted.get(one)
+            _require(mine is reserved.charge, f"what is kept for {one} does not count")
+        charges = list(reserved.counted.values())
+        usage = state.tree.recompute((charge.queue, charge.amounts) for charge in charges)
+        _require(reserved.shadow.usage == usage, f"shadow of {one}: quota use differs")
+        space = Space(state.nodes)
+        for charge in charges:
+            space.take(charge.places)
+        same = bool(np.array_equal(space.free, reserved.shadow.space.free))
+        _require(same, f"shadow of {one}: free capacity differs")
 
 
 def _check_totals(state: State) -> None:

@@ -3,16 +3,22 @@
 With each end the room grows, so the first moment at which there is quota and a placement is
 found by bisection over the ends. Reservations that stand count as taken all the time until
 they would end. Nobody is stopped for it, except those who have to make way anyway.
+
+What everybody gives back is laid out once in arrays, in the order of the ends; the books of
+any moment are then two sums.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+
+import numpy as np
 
 from scheduler.book import Book, Charge
+from scheduler.domains import Ints
 from scheduler.flavors import Assignment, Desk, Menu, Mode, assign
 from scheduler.gangs import placed_by, solve
 from scheduler.model import Basis, Seconds, WorkloadId
@@ -39,7 +45,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """When and where there is room. `stay` is who still holds something then."""
+    """When and where there is room. `stay` is who still holds something then, `book` the sum."""
 
     at: Seconds
     charge: Charge
@@ -67,71 +73,122 @@ def find_opening(state: State, waiting: Waiting) -> Opening | None:
 def _find(
     state: State, number: int, waiting: Waiting, shape: Shape, *, soft: bool
 ) -> Opening | None:
-    """By bisection: with `low` groups of ends gone it does not fit, with `high` it does.
+    """By bisection over the moments at which somebody ends.
 
     With `soft`, those who yield to it are gone as soon as they may be stopped.
     """
-    now, book = state.now, state.future.copy()
-    ends = _ends(state, number, waiting, book, soft=soft)
-    finite = [end for end in ends if end.at < math.inf]
-    groups = [list(same) for _, same in groupby(finite, key=lambda end: end.at)]
-    passed = sum(1 for same in groups if same[0].at <= now)
-    _let_go(book, groups[:passed])
-    found = _fit(state, number, waiting, shape, book)
-    low, high = passed, passed
+    now, outlook = state.now, _Departures(state, _ends(state, number, waiting, soft=soft))
+    moments = sorted({max(now, end.at) for end in outlook.ends if end.at < math.inf} | {now})
+
+    def fit(at: Seconds) -> tuple[Charge, Assignment] | None:
+        return _fit(state, number, waiting, shape, outlook.book(at))
+
+    low, high, found = -1, 0, fit(now)
     if found is None:
-        high = len(groups)
-        mark = book.checkpoint()
-        _let_go(book, groups[low:high])
-        found = _fit(state, number, waiting, shape, book)
-        book.rollback(mark)
-        if found is None:
-            return None
-    while high - low > 1:
+        low, high, found = 0, len(moments) - 1, fit(moments[-1])
+    while found is not None and high - low > 1:
         middle = (low + high) // 2
-        mark = book.checkpoint()
-        _let_go(book, groups[low:middle])
-        earlier = _fit(state, number, waiting, shape, book)
+        earlier = fit(moments[middle])
         if earlier is None:
             low = middle
         else:
-            found, high = earlier, middle
-            book.rollback(mark)
-    _let_go(book, groups[low:high])
-    at = groups[high - 1][0].at if high > passed else now
-    gone = [end for same in groups[:high] for end in same]
+            high, found = middle, earlier
+    if found is None:
+        return None
     charge, assignment = found
+    gone = outlook.ends[: outlook.gone(moments[high])]
     return Opening(
-        at=at,
+        at=moments[high],
         charge=charge,
         domain=_domain(state, shape, assignment, charge),
         borrowing=assignment.level > 0,
         basis=_basis(gone, charge),
-        stay=_stay(state, ends, frozenset(end.one for end in gone)),
-        book=book,
+        stay=_stay(state, outlook.ends[len(gone) :]),
+        book=outlook.book(moments[high]),
     )
 
 
-def _ends(state: State, number: int, waiting: Waiting, book: Book, *, soft: bool) -> list[End]:
-    """All who run, and the other reservations, which are charged to `book`: by end, then id."""
+def _ends(state: State, number: int, waiting: Waiting, *, soft: bool) -> list[End]:
+    """All who run, and the other reservations, by end and id."""
     ends = []
     for one, running in state.running.items():
         if running.expected:
             at, basis = expected_end(state, running, number, soft=soft)
             ends.append(End(at, one, running.charge, basis))
     for one, reserved in state.reservations.standing.items():
-        if one != waiting.workload.id:
-            book.charge(reserved.charge)
+        if one != waiting.workload.id and one in state.waiting:
             until = reserved.told.at + reserved.ends
             ends.append(End(until, one, reserved.charge, reserved.told.basis))
     ends.sort(key=lambda end: (end.at, end.one))
     return ends
 
 
-def _let_go(book: Book, groups: Sequence[Sequence[End]]) -> None:
-    for same in groups:
-        for end in same:
-            book.discharge(end.charge)
+class _Departures:
+    """What is free at any moment if everybody goes at his end. `ends` are in order.
+
+    Of quota, what stays is counted up the tree anew: by queue and column at the leaves.
+    """
+
+    def __init__(self, state: State, ends: list[End]) -> None:
+        self._state = state
+        self.ends = ends
+        self._times = [end.at for end in ends]
+        width = state.nodes.capacity.shape[1]
+        index, wide = state.nodes.index, state.tree.width
+        cells: list[int] = []
+        given: list[int] = []
+        leaves: list[int] = []
+        used: list[int] = []
+        self._cells_to, self._leaves_to = [0], [0]
+        for end in ends:
+            for place in end.charge.places:
+                for name, count in place.nodes:
+                    column = index[name]
+                    for row, amount in place.shape:
+                        cells.append(row * width + column)
+                        given.append(count * amount)
+            for column, amount in end.charge.amounts:
+                leaves.append(end.charge.queue * wide + column)
+                used.append(amount)
+            self._cells_to.append(len(cells))
+            self._leaves_to.append(len(leaves))
+        self._cells, self._given = _ints(cells), _ints(given)
+        self._leaves, self._used = _ints(leaves), _ints(used)
+        self._claims = [claim.charge for claim in state.claims.values()]
+        free = state.nodes.capacity.copy()
+        flat = free.reshape(-1)
+        np.subtract.at(flat, self._cells, self._given)
+        self._free = free
+        for charge in self._claims:
+            for place in charge.places:
+                for name, count in place.nodes:
+                    for row, amount in place.shape:
+                        free[row, index[name]] -= count * amount
+
+    def gone(self, at: Seconds) -> int:
+        """How many have ended by then."""
+        return bisect_right(self._times, at)
+
+    def book(self, at: Seconds) -> Book:
+        """The books of that moment."""
+        tree, gone = self._state.tree, self.gone(at)
+        first, start = self._cells_to[gone], self._leaves_to[gone]
+        book = self._state.future.copy()
+        free = self._free.copy()
+        np.add.at(free.reshape(-1), self._cells[:first], self._given[:first])
+        book.space.lay_out(free)
+        held = np.zeros(tree.queues * tree.width, dtype=np.int64)
+        np.add.at(held, self._leaves[start:], self._used[start:])
+        staying = [
+            Charge(leaf // tree.width, ((leaf % tree.width, int(held[leaf])),), ())
+            for leaf in np.flatnonzero(held).tolist()
+        ]
+        book.recount(tree, [*staying, *self._claims])
+        return book
+
+
+def _ints(values: Sequence[int]) -> Ints:
+    return np.array(values, dtype=np.int64)
 
 
 def _fit(
@@ -166,9 +223,9 @@ def _assignments(desk: Desk, choices: Menu) -> Iterator[Assignment]:
         start = tuple(found.tried)
 
 
-def _stay(state: State, ends: Sequence[End], gone: frozenset[WorkloadId]) -> Counted:
+def _stay(state: State, ends: Sequence[End]) -> Counted:
     """Who holds something then: those who have not ended, and those with a claim."""
-    stay = {end.one: end.charge for end in ends if end.one not in gone}
+    stay = {end.one: end.charge for end in ends}
     return stay | {one: claim.charge for one, claim in state.claims.items()}
 
 

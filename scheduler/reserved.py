@@ -282,8 +282,10 @@ def yields(state: State, number: int, other: int, theirs: Workload) -> bool:
     That is certain of preemptible work in a queue of its tree that has no quota of its own and so
     can only borrow, for a queue that may take back what it lent from anybody.
     """
+    if not theirs.preemptible or number == other:
+        return False
     tree = state.tree
-    if number == other or not theirs.preemptible or tree.root[number] != tree.root[other]:
+    if tree.root[number] != tree.root[other]:
         return False
     if state.layout.queues[number].reclaim is not Reclaim.ANY:
         return False
