@@ -115,6 +115,10 @@ _EXAMPLES = {
     "most": "most: 90",
     "hold": "hold: true",
     "fair_users": "fair_users: true",
+    "backfill": "backfill: {after: 2h, least: 64, at_once: 1}",
+    "least": "least: 64",
+    "at_once": "at_once: 1",
+    "patience": "patience: 2d",
     "preemption": "preemption: {by_cost: true, flips_at_most: 2}",
     "by_cost": "by_cost: true",
     "flips_at_most": "flips_at_most: 2",
@@ -320,6 +324,7 @@ def _queue(policy: Policy, pool: PoolName, part: QueuePart, team: str | None) ->
         min_runtime_own=courtesy.min_runtime_own,
         aging=courtesy.aging,
         fair_users=courtesy.fair_users,
+        backfill=courtesy.backfill,
     )
 
 

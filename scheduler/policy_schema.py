@@ -196,6 +196,15 @@ class AgingPart(Part):
         return self
 
 
+class BackfillPart(Part):
+    """Room is kept for work of `least` GPUs that has waited `after`, `at_once` times at most."""
+
+    after: Duration
+    least: Annotated[int, Field(strict=True, ge=1, le=10**9)] = 1
+    at_once: Annotated[int, Field(strict=True, ge=1, le=64)] = 1
+    patience: Duration | None = None
+
+
 class CourtesyPart(Part):
     """What a pool gives all its queues and a queue may say otherwise; None is not said."""
 
@@ -203,6 +212,7 @@ class CourtesyPart(Part):
     min_runtime_own_queue: Span | None = None
     aging: AgingPart | None = None
     fair_users: Annotated[bool, Field(strict=True)] | None = None
+    backfill: BackfillPart | None = None
 
 
 class QueuePart(CourtesyPart):

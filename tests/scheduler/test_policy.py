@@ -8,6 +8,7 @@ import pytest
 
 from scheduler.layout import (
     Aging,
+    BackfillRules,
     FairStrategy,
     MoveBounds,
     Order,
@@ -295,6 +296,21 @@ def test_courtesies_are_off_unless_asked_for() -> None:
         assert (queue.min_runtime, queue.min_runtime_own) == (0.0, 0.0)
         assert queue.aging is None
         assert not queue.fair_users
+        assert queue.backfill is None
+
+
+def test_room_is_kept_where_the_file_says_so() -> None:
+    pool = "    grace: 0s\n    backfill: {after: 2h, least: 64}\n"
+    text = SMALL.replace("    grace: 0s\n", pool, 1)
+    layout = compile_policy(load_policy(text, "policy.yaml"))
+    rules = BackfillRules(after=7200.0, least=64, most=1, patience=None)
+    assert layout.queue(QueueName("shared")).backfill == rules
+    assert layout.queue(QueueName("team-nlp")).backfill is None
+    own = "        order: usage\n        backfill: {after: 30m, at_once: 2, patience: 1d}\n"
+    text = text.replace("        order: usage\n", own, 1)
+    layout = compile_policy(load_policy(text, "policy.yaml"))
+    rules = BackfillRules(after=1800.0, least=1, most=2, patience=86400.0)
+    assert layout.queue(QueueName("shared")).backfill == rules
 
 
 def test_a_queue_may_say_otherwise_than_its_pool() -> None:
@@ -331,6 +347,12 @@ def test_a_teams_own_budget_goes_before_everybodys() -> None:
         ("aging: {after: 1h, every: 1h, step: 5, most: 2}", "pools.shared.aging"),
         ("aging: {after: 1h, every: 1h, step: 5}", "pools.shared.aging"),
         ("fair_users: perhaps", "pools.shared.fair_users"),
+        ("backfill: true", "pools.shared.backfill"),
+        ("backfill: {after: 0s}", "pools.shared.backfill.after"),
+        ("backfill: {least: 64}", "pools.shared.backfill.after"),
+        ("backfill: {after: 2h, least: 0}", "pools.shared.backfill.least"),
+        ("backfill: {after: 2h, at_once: many}", "pools.shared.backfill.at_once"),
+        ("backfill: {after: 2h, patience: -1}", "pools.shared.backfill.patience"),
     ],
 )
 def test_a_courtesy_that_makes_no_sense_is_refused(line: str, field: str) -> None:
