@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 HOUR = 3600.0
 OVERRUN = 600.0
-"""Work that outlives its declared end is given so much more, and then as much again."""
+"""So long after a planned time room is kept all the same: ends are not kept to the second."""
 
 
 @dataclass(slots=True, eq=False)
@@ -298,10 +298,10 @@ def expected_end(
 ) -> tuple[Seconds, Basis]:
     """When somebody who runs is out of the way of a workload of queue `number`.
 
-    A declared duration is believed; without one, the upper quartile of run times like his.
-    Where nothing is known, he is taken to run as long again as he has run, and an hour at
-    least. One who has outlived his time is taken to outlive it as much again. With `soft`, who
-    yields to that queue is out of the way as soon as he may be stopped.
+    A declared duration is believed; without one, or after it, the upper quartile of run times
+    like his. Where nothing is known, he is taken to run as long again as he has run, and an
+    hour at least if he never said how long. With `soft`, who yields to that queue is out of the
+    way as soon as he may be stopped.
     """
     now, started, workload = state.now, running.admission.at, running.workload
     if running.stuck:
@@ -314,5 +314,4 @@ def expected_end(
         return now + max(now - started, HOUR), Basis.UNKNOWN
     if found.high > now:
         return found.high, found.basis
-    over = 0.0 if workload.duration is None else now - started - workload.duration
-    return now + max(over, OVERRUN), Basis.UNKNOWN
+    return now + OVERRUN, Basis.UNKNOWN
