@@ -53,6 +53,7 @@ from scheduler.model import (
     WorkloadId,
 )
 from scheduler.offers import Offer, Variant, glimpse, probe
+from scheduler.ripeness import Watch
 from scheduler.shares import Share
 from scheduler.standing import EngineError, Waiting
 from scheduler.state import State
@@ -75,13 +76,14 @@ class Engine:
         self._revision = 0
         self._forecaster = Forecaster(self)
 
-    def fork(self, *, learns: bool = True) -> Engine:
+    def fork(self, *, learns: bool = True, brief: bool = False) -> Engine:
         """An independent engine that stands as this one does; see `scheduler.fork`.
 
-        One that does not learn keeps expecting what it expects now.
+        One that does not learn keeps expecting what it expects now. A `brief` one is cheaper,
+        and good only as long as nothing happens to this one.
         """
         other: Engine = Engine.__new__(Engine)
-        other._set_up(fork_state(self._state), self._mover.copy())
+        other._set_up(fork_state(self._state, brief=brief), self._mover.copy())
         other._state.history.closed |= not learns
         return other
 
@@ -326,6 +328,11 @@ class Engine:
     def glimpse(self, probe: Waiting, without: Collection[WorkloadId] = ()) -> bool:
         """Whether somebody might start at once, were it next; see `scheduler.offers`."""
         return glimpse(self._state, probe, without)
+
+    def watch(self) -> Watch:
+        """What tells whether a cycle could start anybody; see `scheduler.ripeness`."""
+        self._state.settle()
+        return Watch(self._state)
 
     def probe(self, workload: Workload) -> Waiting:
         """What `glimpse` is asked about: as if it waited, without standing in any line."""

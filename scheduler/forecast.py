@@ -29,20 +29,19 @@ CONSIDERED_AT_MOST = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How far to play at most: moments that are decided upon, starts in them, and how coarse."""
+    """How much work playing may cost at most (see `Spent.work`), and how coarse it is."""
 
-    steps: int
-    starts: int
+    work: int
     grain: Grain
 
     def allows(self, line: Timeline) -> bool:
         """Whether there is some left."""
-        return line.spent.steps < self.steps and line.spent.starts < self.starts
+        return line.spent.work < self.work
 
 
-WAITING = Effort(steps=800, starts=6000, grain=Grain(exact=100, least=10.0, growth=0.02))
-NEW = Effort(steps=90, starts=1500, grain=Grain(exact=16, least=30.0, growth=0.1))
-ROUGH = Effort(steps=45, starts=1500, grain=Grain(exact=4, least=60.0, growth=0.2))
+WAITING = Effort(work=20_000, grain=Grain(least=10.0, growth=0.02))
+NEW = Effort(work=2_000, grain=Grain(least=30.0, growth=0.05))
+ROUGH = Effort(work=1_000, grain=Grain(least=60.0, growth=0.1))
 
 
 class Reach(enum.StrEnum):

@@ -8,9 +8,15 @@ original would.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from scheduler.model import WorkloadId
 from scheduler.pending import Shape
 from scheduler.standing import Claim, Running, Waiting
 from scheduler.state import State
+
+Record = TypeVar("Record")
 
 SHARED = (
     "by_usage", "flavors", "guarded", "layout", "realm", "realm_queues", "rounds", "shares", "tree",
@@ -33,8 +39,55 @@ OWN = (
 """Each copied in its own way, below."""
 
 
-def fork_state(state: State) -> State:
-    """See the module. Costs time in proportion to those who run and wait."""
+class OnDemand(dict[WorkloadId, Record]):
+    """Copies of the records of another dictionary, each made when it is first looked at.
+
+    Good only as long as the records of the original stay as they are.
+    """
+
+    def __init__(self, source: dict[WorkloadId, Record], make: Callable[[Record], Record]) -> None:
+        super().__init__(source)
+        self._source = source
+        self._make = make
+        self._left = set(source)
+
+    def __getitem__(self, one: WorkloadId) -> Record:
+        if one in self._left:
+            self[one] = self._make(self._source[one])
+        return super().__getitem__(one)
+
+    def __setitem__(self, one: WorkloadId, record: Record) -> None:
+        self._left.discard(one)
+        super().__setitem__(one, record)
+
+    def __delitem__(self, one: WorkloadId) -> None:
+        self._left.discard(one)
+        super().__delitem__(one)
+
+    def get(self, one: WorkloadId, default: Any = None) -> Any:
+        """As of any dictionary."""
+        return self[one] if super().__contains__(one) else default
+
+    def values(self) -> Any:
+        """As of any dictionary."""
+        self._complete()
+        return super().values()
+
+    def items(self) -> Any:
+        """As of any dictionary."""
+        self._complete()
+        return super().items()
+
+    def _complete(self) -> None:
+        for one in tuple(self) if self._left else ():
+            self[one]
+
+
+def fork_state(state: State, *, brief: bool = False) -> State:
+    """See the module. Costs time in proportion to those who run and wait.
+
+    A `brief` copy is much cheaper. It is good only as long as nothing happens to its original.
+    """
     other = State.__new__(State)
     for name in (*SHARED, *PLAIN):
         setattr(other, name, getattr(state, name))
@@ -53,9 +106,13 @@ def fork_state(state: State) -> State:
     other.ranks = [ranks.copy() for ranks in state.ranks]
     other._guests = [guests.copy() for guests in state._guests]  # noqa: SLF001 - its copy
     other._excess = {}  # noqa: SLF001 - worked out again when asked for
-    other.running = {one: _running(running) for one, running in state.running.items()}
+    other.running = (
+        OnDemand(state.running, _running)
+        if brief
+        else {one: _running(running) for one, running in state.running.items()}
+    )
     other.leaving = {one: other.running[one] for one in state.leaving}
-    _fork_waiting(state, other)
+    _fork_waiting(state, other, brief=brief)
     other.outlook = state.outlook.copy(other)
     other.reservations = state.reservations.copy(other, versions)
     return other
@@ -74,7 +131,7 @@ def _running(running: Running) -> Running:
     )
 
 
-def _fork_waiting(state: State, other: State) -> None:
+def _fork_waiting(state: State, other: State, *, brief: bool) -> None:
     """Those who wait, with the lines and the shapes in which they stand."""
     twins: dict[Shape, Shape] = {}
 
@@ -96,7 +153,11 @@ def _fork_waiting(state: State, other: State) -> None:
         )
         return Waiting(one.workload, mine, one.evaluated, one.word, one.scan, one.lasts)
 
-    other.waiting = {one: copied(waiting) for one, waiting in state.waiting.items()}
+    other.waiting = (
+        OnDemand(state.waiting, copied)
+        if brief
+        else {one: copied(waiting) for one, waiting in state.waiting.items()}
+    )
     other.claims = {
         one: _claim(claim, copied(claim.waiting)) for one, claim in state.claims.items()
     }

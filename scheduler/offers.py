@@ -34,8 +34,8 @@ OFFERS_AT_MOST = 3
 STEP: Seconds = 60.0
 """So much sooner is worth a change."""
 
-REPLAYED = 60
-"""Moments that may be played again, for all variants together."""
+REPLAYED = 600
+"""Work that may be done again (see `Spent.work`), for all variants together."""
 
 FOLLOWED = 4
 """Moments that a preemptor's targets are waited for."""
@@ -129,6 +129,8 @@ class Search:
             if ghost.pause:
                 ghost.pause -= 1
                 continue
+            if not self._line.decided and not self._line.fits(ghost.probe):
+                continue
             after = self._after(ghost.variant.workload)
             if not self._line.engine.glimpse(ghost.probe, after):
                 continue
@@ -158,24 +160,24 @@ class Search:
         )
 
     def _try(self, ghost: _Ghost, after: Collection[WorkloadId]) -> Offer | None:
-        steps = self._line.spent.steps
-        if steps <= self._left:
-            self._left -= steps
-            return self._replay(ghost.variant, steps)
+        spent = self._line.spent
+        if spent.work <= self._left:
+            self._left -= spent.work
+            return self._replay(ghost.variant, spent.moments)
         start = self._put(ghost.variant.workload, after)
         if start is None:
             return None
         return Offer(variant=ghost.variant, start=start.likely, replayed=False)
 
-    def _replay(self, variant: Variant, steps: int) -> Offer | None:
+    def _replay(self, variant: Variant, moments: int) -> Offer | None:
         """Play it from the beginning to this moment."""
         line, one = self._base.branch(), variant.workload.id
         line.withdraw(self._original.id)
         line.submit(variant.workload)
-        for _ in range(steps + FOLLOWED):
+        for _ in range(moments + FOLLOWED):
             if one in line.started:
                 break
-            if line.spent.steps >= steps and not line.engine.claimed(one):
+            if line.now >= self._line.now and not line.engine.claimed(one):
                 break
             if not line.step():
                 break

@@ -160,6 +160,19 @@ class Outlook:
         """Whether the nodes of a flavor could hold the pods as they are: without it, never."""
         return not flavor.levels or self._fits(pods, flavor, movable=False)
 
+    def room(self, pods: PodSet, flavor: Flavor) -> float:
+        """How many such pods the nodes of a flavor hold as they are, by the scarcest resource."""
+        if not flavor.levels:
+            return math.inf
+        self._refresh()
+        nodes, space = self._state.nodes, self._state.future.space
+        eligible = nodes.eligible(flavor, pods)
+        return min(
+            int(np.maximum(space.room(row, eligible) // amount, 0).sum())
+            for row, amount in nodes.shape(pods)
+            if row or not nodes.roomy
+        )
+
     def _fits(self, pods: PodSet, flavor: Flavor, *, movable: bool) -> bool:
         self._refresh()
         nodes = self._state.nodes

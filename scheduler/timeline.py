@@ -4,10 +4,10 @@ Of everybody who runs, and of everybody who starts on the way, the end is expect
 `scheduler.history` says; those who are told to stop are gone after the grace of their pool.
 Nobody else arrives. Work without any known end stays for ever.
 
-With few who run and wait, every moment is played. Else, after the first moments, all that
-happens within a *span* is decided upon at once, at its end: spans grow with the time since the
-beginning, so that the far future costs little more than the near one and is known as exactly
-as its distance deserves. Who starts in a span is taken to have started in the middle of it.
+With few who run and wait, a cycle is run at every moment. Else only if somebody simply fits
+(`scheduler.ripeness`), and for those who would have others stopped once in a *span*: spans
+grow with the time since the beginning, so that the far future costs less than the near one
+and is known as exactly as its distance deserves.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from scheduler.model import Basis, QueueName, Seconds, Workload, WorkloadId
 
 if TYPE_CHECKING:
     from scheduler.engine import Engine
+    from scheduler.ripeness import Watch
+    from scheduler.standing import Waiting
     from scheduler.state import State
 
 SMALL = 300
@@ -62,18 +64,17 @@ class Departure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grain:
-    """How coarse spans are: after `exact` moments, `least` seconds or `growth` of what passed."""
+    """How long a span is: `least` seconds, or `growth` of what has passed, if that is more."""
 
-    exact: int
     least: Seconds
     growth: float
 
-    def span(self, steps: int, passed: Seconds) -> Seconds:
-        """How much time is taken as one moment."""
-        return 0.0 if steps < self.exact else max(self.least, self.growth * passed)
+    def span(self, passed: Seconds) -> Seconds:
+        """How long nobody is stopped for somebody who does not simply fit."""
+        return max(self.least, self.growth * passed)
 
 
-MOMENTS = Grain(exact=1 << 30, least=0.0, growth=0.0)
+MOMENTS = Grain(least=0.0, growth=0.0)
 """Moment by moment."""
 
 
@@ -92,18 +93,25 @@ class Start:
 
 @dataclass(slots=True)
 class Spent:
-    """The work that playing has cost: moments decided upon, and starts in them."""
+    """The work that playing has cost: moments, cycles run in them, and starts."""
 
-    steps: int = 0
+    moments: int = 0
+    cycles: int = 0
     starts: int = 0
+
+    @property
+    def work(self) -> int:
+        """As one number, in about the work of one moment without a cycle."""
+        return self.moments + 15 * self.cycles + 2 * self.starts
 
 
 @dataclass(slots=True, eq=False)
 class Timeline:
     """A fork of an engine, its clock, and what is due. `started` has all starts so far.
 
-    `fresh` are those of the last moment; `endless` counts those who run and are not expected
-    to end, and `vague` says that some end was no single time, so that other quarters differ.
+    `fresh` are those of the last moment, in which a cycle was run if it is `decided`;
+    `endless` counts those who run and are not expected to end, and `vague` says that some end
+    was no single time, so that other quarters differ.
     """
 
     engine: Engine
@@ -113,7 +121,10 @@ class Timeline:
     began: Seconds = field(init=False)
     started: dict[WorkloadId, Start] = field(init=False, default_factory=dict)
     fresh: tuple[WorkloadId, ...] = field(init=False, default=())
-    after: Seconds = field(init=False)
+    decided: bool = field(init=False, default=True)
+    _after: Seconds = field(init=False)
+    _decided_at: Seconds = field(init=False)
+    _watch: Watch = field(init=False)
     endless: int = field(init=False, default=0)
     vague: bool = field(init=False, default=False)
     spent: Spent = field(init=False, default_factory=Spent)
@@ -125,7 +136,7 @@ class Timeline:
     _graces: dict[QueueName, Seconds] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.began = self.after = self.now
+        self.began = self._after = self._decided_at = self.now
         layout = self.engine.layout
         graces = {pool.name: pool.grace for pool in layout.pools}
         self._graces = {queue.name: graces.get(queue.pool, 0.0) for queue in layout.queues}
@@ -134,17 +145,23 @@ class Timeline:
         heapify(self._due)
         if len(self._due) + self.endless + self.engine.figures().pending <= SMALL:
             self.grain = MOMENTS
+        self._watch = self.engine.watch()
         self.decide()
 
     def branch(self, grain: Grain | None = None) -> Timeline:
-        """An independent timeline that goes on from here, with another grain if not small."""
+        """Another that goes on from here, with another grain if not small.
+
+        It is good as long as this one is not played on.
+        """
         other: Timeline = Timeline.__new__(Timeline)
         for name in (
             "now",
             "grain",
             "quarter",
             "began",
-            "after",
+            "_after",
+            "_decided_at",
+            "decided",
             "fresh",
             "endless",
             "vague",
@@ -153,11 +170,12 @@ class Timeline:
             setattr(other, name, getattr(self, name))
         if grain is not None and self.grain is not MOMENTS:
             other.grain = grain
-        other.engine, other._graces = self.engine.fork(), self._graces
+        other.engine, other._graces = self.engine.fork(brief=True), self._graces
         other.started, other._due = self.started.copy(), self._due.copy()
         other._run, other._guesses = self._run.copy(), self._guesses.copy()
         other._guessed = self._guessed.copy()
-        other.spent = Spent(self.spent.steps, self.spent.starts)
+        other.spent = Spent(self.spent.moments, self.spent.cycles, self.spent.starts)
+        other._watch = other.engine.watch()
         return other
 
     def put_back(self, starts: Iterable[WorkloadId]) -> None:
@@ -173,7 +191,7 @@ class Timeline:
 
     def submit(self, *workloads: Workload) -> None:
         """They join now, and it is decided at once."""
-        self.after = self.now
+        self._after = self.now
         for workload in workloads:
             self.engine.apply(Submitted(workload=workload))
         self.decide()
@@ -183,6 +201,10 @@ class Timeline:
         bases = (basis for basis in (Basis.UNKNOWN, Basis.HISTORY) if basis in self._guessed)
         return next((basis for basis in bases if self._guessed[basis] <= at), Basis.DECLARED)
 
+    def fits(self, probe: Waiting) -> bool:
+        """Whether one that does not wait simply fits now."""
+        return self._watch.fits(probe)
+
     def next_at(self) -> Seconds | None:
         """When something happens next, None if nothing ever does."""
         alarm = self.engine.next_alarm()
@@ -191,26 +213,22 @@ class Timeline:
         return min(times, default=None)
 
     def step(self) -> bool:
-        """Let the next thing happen, and all that counts as the same moment; False if none."""
+        """Let the next thing happen; False if nothing ever does."""
         at = self.next_at()
         if at is None:
             return False
-        span = self.grain.span(self.spent.steps, at - self.began)
-        at += span
-        self.spent.steps += 1
-        before = last = self.now
-        happened = False
+        self.spent.moments += 1
+        self.now = at
         while self._due and self._due[0][0] <= at:
             due, workload, run, again = heappop(self._due)
             if self._run.get(workload) == run:
-                happened, last = True, max(last, due)
-                self._leave(workload, last, again=again)
+                self._leave(workload, max(due, at), again=again)
         alarm = self.engine.next_alarm()
-        if alarm is not None and alarm <= at:
-            happened, last = True, max(last, alarm)
-        self.now, self.after = last, before if span else last
-        self.fresh = ()
-        if happened:
+        ripe = self.grain is MOMENTS or (alarm is not None and alarm <= at) or self._watch.ripe()
+        late = at - self._decided_at >= self.grain.span(at - self.began)
+        self.fresh, self.decided = (), False
+        if ripe or late:
+            self._after = at if ripe else self._decided_at
             self.decide()
         return True
 
@@ -230,7 +248,7 @@ class Timeline:
             one = admission.workload
             workload = self.engine.workload(one)
             assert workload is not None  # noqa: S101 - it has just started
-            start = Start(self.after, self.now)
+            start = Start(self._after, self.now)
             self._expect(one, self._end(start, workload))
             self.started.setdefault(one, start)
         stops = [(stop.target, stop.target_queue) for stop in decisions.preemptions]
@@ -238,7 +256,10 @@ class Timeline:
         for one, queue in stops:
             self._expect(one, sure(self.now + self._graces[queue]), again=True)
         self.fresh = tuple(admission.workload for admission in decisions.admissions)
+        self.spent.cycles += 1
         self.spent.starts += len(self.fresh)
+        self.decided, self._decided_at = True, self.now
+        self._watch.note(started=bool(decisions))
 
     def _end(self, start: Start, workload: Workload) -> Expectation:
         length = self.engine.expected(workload)

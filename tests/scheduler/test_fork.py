@@ -89,9 +89,13 @@ def test_a_fork_decides_as_its_original_and_leaves_it_alone(data: st.DataObject)
             world.cycle()
     story = a_story(draw, world.engine, world.now, world.number)
     other = a_story(draw, world.engine, world.now, world.number)
-    alike, stray = world.engine.fork(), world.engine.fork()
+    alike, brief = world.engine.fork(), world.engine.fork(brief=True)
+    stray = world.engine.fork()
+    briefer = brief.fork(brief=True)
     play(stray, other, world.now)
     told = play(alike, story, world.now)
+    assert play(briefer, story, world.now) == told
+    assert play(brief, story, world.now) == told
     assert play(world.engine, story, world.now) == told
     assert alike.fork().running() == world.engine.running()
     assert alike.pending() == world.engine.pending()
