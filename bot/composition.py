@@ -20,7 +20,7 @@ from bot.chat.locales import Locales
 from bot.chat.memory import StoredOnce, StoredOutbox
 from bot.chat.people import People
 from bot.chat.routing import Places, Router
-from bot.chat.socket import Socket, SocketError
+from bot.chat.socket import SocketError
 from bot.chat.spool import Spool
 from bot.chat.voice import Voice
 from bot.chat.voices import Voices
@@ -37,10 +37,14 @@ from bot.control.sweeps import CapacityCheck, CardSweep, LeaseSweep, StarvationC
 from bot.control.ticks import Tick, Ticker
 from bot.desk import Desk
 from bot.duty import FixedDuty
+from bot.hearing import Hearing
 from bot.people import Directory
 from bot.promises import say_hollow
 from bot.settings import Settings
 from bot.views import NotReady
+from bot.vitals import BotVitals
+from bot.web.health import health_app
+from bot.web.server import WebError, WebServer
 from scheduler.engine import Engine
 from scheduler.guarantees import find_hollow
 from scheduler.layout import Layout
@@ -135,8 +139,15 @@ class Bot:
             ) from error
         except (SlackClientError, OSError) as error:
             raise CannotStart(f"Slack does not answer ({error}); run `gpubot doctor`") from error
-        app_token = settings.app_token.get_secret_value()
-        self.socket = Socket(app, app_token=app_token, client=client, spool=spool)
+        self.hearing = Hearing(
+            app,
+            settings,
+            client=client,
+            store=core.store,
+            voice=voice,
+            channel=places.oncall,
+            spool=spool,
+        )
         core.desk.duty = FixedDuty(settings.oncall_group)
         outbox = StoredOutbox(core.store, patience=settings.oncall_patience)
         self.announcer = Announcer(
@@ -152,6 +163,12 @@ class Bot:
             router=Router(places, outbox.card_of, preferred),
         )
         self.ticker = Ticker(self._ticks())
+        self.vitals = BotVitals(core.control, self.ticker, self.hearing)
+        self._health: WebServer | None = None
+        if settings.health_port is not None:
+            self._health = WebServer(
+                health_app(self.vitals), host=settings.listen, port=settings.health_port
+            )
         core.control.on_wake = lambda: self.ticker.wake("cycle")
         core.control.on_notices = lambda: self.ticker.wake("outbox")
 
@@ -163,10 +180,12 @@ class Bot:
         self._core.control.step()
         self._warn_of_hollow_quota()
         self.ticker.start()
-        self.socket.catch_up()
         try:
-            self.socket.start()
-        except SocketError as error:
+            self.hearing.start()
+            if self._health is not None:
+                self._health.start()
+        except (SocketError, WebError) as error:
+            self.hearing.stop()
             self.ticker.stop()
             raise CannotStart(f"{error}; run `gpubot doctor`") from error
 
@@ -177,7 +196,9 @@ class Bot:
         be cut off in the middle. What people still ask meanwhile is stored for the next start.
         """
         self.ticker.stop()
-        self.socket.stop()
+        if self._health is not None:
+            self._health.stop()
+        self.hearing.stop()
         self._workers.shutdown(cancel_futures=True)  # the spool keeps what is not begun
         self.announcer.stop(moment(self._core.control.wall.now()))
         self._beat()
@@ -243,8 +264,7 @@ class Bot:
         self._core.desk.call_next(self._settings.oncall_fallback, self._settings.oncall_patience)
 
     def _listen(self) -> None:
-        if self.socket.deaf:
-            self.socket.rebuild()
+        self.hearing.look()
 
     def _feed(self) -> None:
         if self._background is None:

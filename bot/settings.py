@@ -38,7 +38,11 @@ class Settings(BaseSettings):
 
     slack_api_url: str = Field(SLACK_API_URL, alias="GPUBOT_SLACK_API_URL")
     bot_token: SecretStr = Field(alias="SLACK_BOT_TOKEN")
-    app_token: SecretStr = Field(alias="SLACK_APP_TOKEN")
+    app_token: SecretStr | None = Field(None, alias="SLACK_APP_TOKEN")
+    signing_secret: SecretStr | None = Field(None, alias="SLACK_SIGNING_SECRET")
+    http_port: int | None = Field(None, alias="GPUBOT_HTTP_PORT", ge=0, le=65535)
+    health_port: int | None = Field(None, alias="GPUBOT_HEALTH_PORT", ge=0, le=65535)
+    listen: str = Field("127.0.0.1", alias="GPUBOT_LISTEN")
     database_url: str = Field("sqlite:///gpubot.db", alias="GPUBOT_DATABASE_URL")
     policy: Path | None = Field(None, alias="GPUBOT_POLICY")
     people: Path | None = Field(None, alias="GPUBOT_PEOPLE")
@@ -71,8 +75,8 @@ class Settings(BaseSettings):
 
     @field_validator("app_token")
     @classmethod
-    def _app_token(cls, value: SecretStr) -> SecretStr:
-        if not value.get_secret_value().startswith("xapp-"):
+    def _app_token(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not value.get_secret_value().startswith("xapp-"):
             raise ValueError("is not an app-level token: those begin with xapp-")
         return value
 
@@ -126,6 +130,10 @@ _EXAMPLES = {
     "GPUBOT_SLACK_API_URL": SLACK_API_URL,
     "SLACK_BOT_TOKEN": "xoxb-… (OAuth & Permissions page of the app)",
     "SLACK_APP_TOKEN": "xapp-… (Basic Information page, scope connections:write)",
+    "SLACK_SIGNING_SECRET": "… (Basic Information page of the app)",
+    "GPUBOT_HTTP_PORT": "3000",
+    "GPUBOT_HEALTH_PORT": "8080",
+    "GPUBOT_LISTEN": "127.0.0.1",
     "GPUBOT_DATABASE_URL": "sqlite:////var/lib/gpubot/gpubot.db",
     "GPUBOT_POLICY": "deploy/policy.yaml",
     "GPUBOT_PEOPLE": "people.yaml",
@@ -146,12 +154,17 @@ _EXAMPLES = {
 def read_settings(**given: Any) -> Settings:
     """The settings of this process's environment, or those `given`. Raises SettingsError."""
     try:
-        return Settings(**given)
+        found = Settings(**given)
     except ValidationError as error:
         lines = [
             _problem(str(item["loc"][0]), item["type"], item["msg"]) for item in error.errors()
         ]
         raise SettingsError("\n".join(lines)) from None
+    if found.http_port is not None and found.signing_secret is None:
+        raise SettingsError(_problem("SLACK_SIGNING_SECRET", "missing", ""))
+    if found.http_port is None and found.app_token is None:
+        raise SettingsError(_problem("SLACK_APP_TOKEN", "missing", ""))
+    return found
 
 
 def _problem(variable: str, kind: str, message: str) -> str:

