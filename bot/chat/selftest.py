@@ -6,11 +6,11 @@ It is posted once and then only edited, which notifies nobody and marks nothing 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from bot.chat.message import Lines, Message, build
-from bot.chat.ports import Posted, Slack, SlackRefused, SlackUnreachable
+from bot.chat.ports import Posted, SlackRefused, SlackUnreachable
 from bot.chat.voice import Voice
 
 KEY = "selftest"
@@ -31,11 +31,23 @@ class Mark(Protocol):
         ...
 
 
+class Page(Protocol):
+    """The two calls of Slack that it takes."""
+
+    def post(self, channel: str, message: Message, *, keys: Sequence[str]) -> Posted:
+        """Post a message. Raises SlackRefused and SlackUnreachable."""
+        ...
+
+    def update(self, channel: str, ts: str, message: Message, *, keys: Sequence[str]) -> Posted:
+        """Change it in place. Raises the same."""
+        ...
+
+
 class SelfTest:
     """Makes an event by changing the line. `now` gives epoch seconds."""
 
     def __init__(
-        self, slack: Slack, mark: Mark, *, channel: str, voice: Voice, now: Callable[[], float]
+        self, slack: Page, mark: Mark, *, channel: str, voice: Voice, now: Callable[[], float]
     ) -> None:
         self._slack, self._mark, self._channel = slack, mark, channel
         self._voice, self._now = voice, now

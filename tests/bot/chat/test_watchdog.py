@@ -126,10 +126,8 @@ class OneLine:
         self.trouble: Exception | None = None
         self.place: Posted | None = None
 
-    def post(
-        self, channel: str, message: Message, *, keys: Sequence[str], thread_ts: str | None = None
-    ) -> Posted:
-        assert (list(keys), thread_ts) == (["selftest"], None)
+    def post(self, channel: str, message: Message, *, keys: Sequence[str]) -> Posted:
+        assert list(keys) == ["selftest"]
         self._fail()
         self.posts.append(message.text)
         return Posted(channel, f"{len(self.posts)}.000000")
@@ -141,11 +139,6 @@ class OneLine:
             raise SlackRefused("message_not_found")
         self.edits.append(message.text)
         return Posted(channel, ts)
-
-    def find(
-        self, channel: str, keys: Sequence[str], *, since: float, thread_ts: str | None = None
-    ) -> dict[str, Posted]:
-        raise NotImplementedError(channel, keys, since, thread_ts)
 
     def read(self) -> Posted | None:
         return self.place
