@@ -80,8 +80,8 @@ def team_shares(
 ) -> tuple[TeamShare, ...]:
     """How some teams stand: GPUs in use, guaranteed GPUs, and rank by decayed chip-hours."""
     used: Counter[str] = Counter()
-    for workload, _ in engine.running():
-        used[workload.team] += workload.gpus
+    for workload, admission in engine.running():
+        used[workload.team] += admission.gpus(workload)
     hours = dict.fromkeys(terms.teams, 0.0)
     hours.update((usage.team, usage.chip_hours) for usage in engine.usage(now))
     ranked = sorted(hours, key=lambda team: (hours[team], team))
@@ -103,7 +103,7 @@ def used_by_queue(engine: Engine) -> Counter[QueueName]:
     """GPUs that each queue is charged with."""
     used: Counter[QueueName] = Counter()
     for workload, admission in engine.running():
-        used[admission.queue] += workload.gpus
+        used[admission.queue] += admission.gpus(workload)
     return used
 
 

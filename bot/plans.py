@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from rapidfuzz import process
 
-from bot.asks import SHORTEST_LEASE, Ask, Nearness, Together
+from bot.asks import SHORTEST_LEASE, Ask, Nearness, Provision, Together
 from bot.terms import NAME_AT_MOST, Terms
 from bot.views import RefusalCode, Refused
 from scheduler import routing
+from scheduler.layout import PROVISION_LABEL
 from scheduler.model import (
     GPU,
     Figure,
@@ -124,11 +125,12 @@ def plan(ask: Ask, person: Person, terms: Terms, now: Seconds) -> Workload | Ref
     asked = routing.Ask(
         team=team,
         spend=ask.spend,
-        preemptible=ask.preemptible,
+        preemptible=ask.preemptible or ask.provision is Provision.SPOT,  # its provider may stop it
         priority=ask.priority or Priority.MEDIUM,
         pods=shape[0],
         gpus_per_pod=shape[1],
         model=model_of(ask, terms),
+        provision=ask.provision,
     )
     found = routing.route(terms.layout, asked)
     if isinstance(found, Refusal):
@@ -144,11 +146,29 @@ def plan(ask: Ask, person: Person, terms: Terms, now: Seconds) -> Workload | Ref
             args={"asked": lease, "most": most, "pool": terms.pool(found.queue)},
             limit=LimitKind.LEASE,
         )
+    least = least_pods(ask, shape)
+    if isinstance(least, Refused):
+        return least
     workload = _workload(ask, person, asked, found, lease, now)
-    if topology is None:
-        return workload
-    pods = tuple(dataclasses.replace(pods, topology=topology) for pods in workload.pod_sets)
+    pods = tuple(
+        dataclasses.replace(pods, topology=topology, min_count=least) for pods in workload.pod_sets
+    )
     return dataclasses.replace(workload, pod_sets=pods)
+
+
+def least_pods(ask: Ask, shape: tuple[int, int]) -> int | Refused | None:
+    """The pods of the smallest start that would do; None where only the whole does.
+
+    It is counted as the size is, but starts in whole pods.
+    """
+    pods, each = shape
+    if ask.minimum is None:
+        return None
+    least = ask.minimum * (1 if ask.gpus is not None else each)
+    if least % each == 0 and least <= pods * each:
+        return None if least == pods * each else least // each
+    sizes = tuple(str(n * each) for n in (least // each, least // each + 1) if 0 < n < pods)
+    return refuse(RefusalCode.NO_SMALLER_START, sizes, pods=pods, per_pod=each, asked=least)
 
 
 _MODES = {Nearness.SAME: TopologyMode.REQUIRED, Nearness.PREFER: TopologyMode.PREFERRED}
@@ -188,11 +208,21 @@ def model_of(ask: Ask, terms: Terms) -> str | None:
     return spellings.get(ask.model.lower())
 
 
+def _provisions(ask: Ask, terms: Terms) -> tuple[str, ...]:
+    """How nodes of the model are had, in the policy's order."""
+    model = model_of(ask, terms)
+    flavors = (each for each in terms.layout.flavors if model in (None, each.model))
+    labels = (each.node_labels.get(PROVISION_LABEL) for each in flavors)
+    return tuple(dict.fromkeys(label for label in labels if label is not None))
+
+
 def _small_print(ask: Ask, person: Person, terms: Terms) -> Refused | None:
     """What else can be wrong: model, priority, name."""
     if ask.model is not None and model_of(ask, terms) is None:
         found = near(ask.model, terms.models) or terms.models
         return refuse(RefusalCode.UNKNOWN_MODEL, found, model=ask.model)
+    if ask.provision is not None and ask.provision not in (had := _provisions(ask, terms)):
+        return refuse(RefusalCode.NO_PROVISION, had, provision=ask.provision, model=ask.model or "")
     allowed = terms.priorities(person.role)
     if ask.priority is not None and ask.priority not in allowed:
         names = tuple(str(priority) for priority in allowed)

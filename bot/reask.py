@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.asks import Ask, Nearness, Together
+from bot.asks import Ask, Nearness, Provision, Together
 from bot.fields import FieldChange, FieldName, Value
 from bot.terms import Terms, level_word
-from scheduler.layout import MODEL_LABEL
+from scheduler.layout import MODEL_LABEL, PROVISION_LABEL
 from scheduler.model import GPU, PodSet, Priority, Seconds, Spend, TopologyMode, Workload
 
 _CLASSES = tuple(Priority)
@@ -29,7 +29,14 @@ def ask_of(workload: Workload, terms: Terms, text: str = "") -> Ask:
         text=text,
         topology=nearness_of(pods),
         minimum=pods.min_count,
+        provision=provision_of(pods),
     )
+
+
+def provision_of(pods: PodSet) -> Provision | None:
+    """How its nodes shall be had, if that was asked."""
+    asked = pods.node_selector.get(PROVISION_LABEL)
+    return Provision(asked) if asked in set(Provision) else None
 
 
 def nearness_of(pods: PodSet) -> Together | None:
@@ -63,6 +70,7 @@ def _fields(workload: Workload, terms: Terms) -> Iterator[tuple[FieldName, Value
     yield FieldName.PREEMPTIBLE, ask.preemptible
     yield FieldName.PRIORITY, str(ask.priority)
     yield FieldName.SPEND, str(ask.spend)
+    yield FieldName.PROVISION, None if ask.provision is None else ask.provision.value
     yield (
         FieldName.TOPOLOGY,
         None if near is None else " ".join(filter(None, (near.nearness.value, near.level))),
@@ -93,6 +101,7 @@ def demands_more(
             before.preemptible and not after.preemptible,
             terms.spend(before.queue) == Spend.HIGH and terms.spend(after.queue) != Spend.HIGH,
             models[0] != models[1],
+            provision_of(new) not in (None, provision_of(old)),
             before.team != after.team,
         )
     )

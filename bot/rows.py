@@ -12,9 +12,10 @@ from bot.places import Domain
 from bot.terms import Terms, level_word
 from bot.views import CardView, QueueRow
 from scheduler.engine import Engine
-from scheduler.layout import MODEL_LABEL
+from scheduler.layout import MODEL_LABEL, PROVISION_LABEL
 from scheduler.model import (
     GPU,
+    Admission,
     Explanation,
     FlavorName,
     Seconds,
@@ -51,9 +52,12 @@ def card_of(
         preemptible=workload.preemptible,
         spend=terms.spend(workload.queue),
         model=model_of(request, terms),
-        pods=sum(pods.count for pods in workload.pod_sets),
+        pods=_pods(workload, holding),
         gpus_per_pod=first.requests.get(GPU, 0),
-        gpus=workload.gpus,
+        gpus=workload.gpus if holding is None else holding.gpus(workload),
+        asked=workload.gpus,
+        least=_least(workload),
+        provision=first.node_selector.get(PROVISION_LABEL, ""),
         state=request.state,
         at=at,
         created=request.created.timestamp(),
@@ -72,6 +76,20 @@ def card_of(
         longer=longer(request, terms) if holding is not None else None,
         recipe=request.recipe,
     )
+
+
+def _pods(workload: Workload, holding: Admission | None) -> int:
+    """Pods that it has, or asks for while it has none."""
+    parts = workload.pod_sets if holding is None else holding.assignments
+    return sum(part.count for part in parts)
+
+
+def _least(workload: Workload) -> int:
+    """GPUs of the smallest start that would do; 0 where only the whole does."""
+    if all(pods.min_count is None for pods in workload.pod_sets):
+        return 0
+    parts = workload.pod_sets
+    return sum((part.min_count or part.count) * part.requests.get(GPU, 0) for part in parts)
 
 
 def _asked_topology(asked: TopologyRequest | None) -> str:

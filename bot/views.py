@@ -63,6 +63,8 @@ class RefusalCode(enum.StrEnum):
     UNKNOWN_PREFERENCE = "unknown-preference"
     NOT_A_PREFERENCE = "not-a-preference"
     NOT_ON_CALL = "not-on-call"
+    NO_PROVISION = "no-provision"
+    NO_SMALLER_START = "no-smaller-start"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +91,10 @@ class CardView:
     its lease, None where it cannot be. `buttons` that fit the state are the renderer's
     choice from `state`. `may_end` is false when it was drawn for one person who may not end it;
     a card for all to see leaves it true.
+
+    `gpus` are those it holds, `asked` all that it wants, which is more after a smaller start;
+    `least` are those of the smallest start that would do, 0 where only the whole does.
+    `provision` is there where one was asked for.
     """
 
     request: str
@@ -121,6 +127,9 @@ class CardView:
     topology: str = ""
     domain: tuple[tuple[str, str], ...] = ()
     longer: float | None = None
+    asked: int = 0
+    least: int = 0
+    provision: str = ""
     recipe: Recipe | None = None
 
     @property

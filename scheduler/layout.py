@@ -34,6 +34,7 @@ FlavorResource = tuple[FlavorName, ResourceName]
 
 HOSTNAME = "kubernetes.io/hostname"
 MODEL_LABEL = "gpubot.io/model"
+PROVISION_LABEL = "gpubot.io/provision"
 
 NO_POOL = PoolName("")
 

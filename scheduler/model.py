@@ -214,6 +214,11 @@ class Admission:
     borrowing: bool = False
     repairs: int = 0
 
+    def gpus(self, workload: Workload) -> int:
+        """GPUs that are granted: less than the workload asks for after a smaller start."""
+        each = {pods.name: pods.requests.get(GPU, 0) for pods in workload.pod_sets}
+        return sum(part.count * each.get(part.name, 0) for part in self.assignments)
+
 
 class PreemptionRule(enum.StrEnum):
     """By which rule a target is stopped; the values are Kueue's reason names.

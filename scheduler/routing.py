@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from scheduler.layout import MODEL_LABEL, Layout, Queue, Rule, Size
+from scheduler.layout import MODEL_LABEL, PROVISION_LABEL, Layout, Queue, Rule, Size
 from scheduler.model import LimitKind, PoolName, Priority, QueueName, Refusal, Spend, TeamName
 
 DEFAULT_NODE_SIZE = 8
@@ -17,7 +17,7 @@ DEFAULT_NODE_SIZE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """What routing looks at. `model` None means any."""
+    """What routing looks at. `model` and `provision` None mean any."""
 
     team: TeamName
     spend: Spend
@@ -26,6 +26,7 @@ class Ask:
     pods: int
     gpus_per_pod: int
     model: str | None = None
+    provision: str | None = None
 
     @property
     def size(self) -> Size:
@@ -66,15 +67,15 @@ def route(layout: Layout, ask: Ask) -> Route | Refusal:
     queues = {queue.name: queue for queue in layout.queues}
     for rule in layout.rules:
         queue = queues.get(_name(rule.queue, ask.team))
-        if queue is None or not _holds(rule, ask) or not _offers(layout, queue, ask.model):
+        if queue is None or not _holds(rule, ask) or not _offers(layout, queue, ask):
             continue
         overflow = (queues.get(_name(name, ask.team)) for name in rule.overflow)
         return Route(
             queue=queue.name,
-            overflow=tuple(q.name for q in overflow if q and _offers(layout, q, ask.model)),
+            overflow=tuple(q.name for q in overflow if q and _offers(layout, q, ask)),
             pool=queue.pool,
             priority=rule.priorities.get(ask.priority, layout.priorities.get(ask.priority, 0)),
-            node_selector={} if ask.model is None else {MODEL_LABEL: ask.model},
+            node_selector=_selector(ask),
         )
     return Refusal(limit=LimitKind.NO_QUEUE, where=ask.team, asked=gpus, most=0)
 
@@ -92,9 +93,18 @@ def _holds(rule: Rule, ask: Ask) -> bool:
     )
 
 
-def _offers(layout: Layout, queue: Queue, model: str | None) -> bool:
-    return model is None or any(
-        layout.flavor(name).model == model for group in queue.groups for name in group.flavors
+def _selector(ask: Ask) -> dict[str, str]:
+    wanted = {MODEL_LABEL: ask.model, PROVISION_LABEL: ask.provision}
+    return {label: value for label, value in wanted.items() if value is not None}
+
+
+def _offers(layout: Layout, queue: Queue, ask: Ask) -> bool:
+    """Whether one of the queue's flavors has the model and the provision that are asked for."""
+    flavors = [layout.flavor(name) for group in queue.groups for name in group.flavors]
+    return any(
+        ask.model in (None, flavor.model)
+        and ask.provision in (None, flavor.node_labels.get(PROVISION_LABEL))
+        for flavor in flavors
     )
 
 

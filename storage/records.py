@@ -74,6 +74,12 @@ class Request:
         """The id of the admission it holds or held last."""
         return f"{self.id}/{self.attempt}"
 
+    @property
+    def gpus(self) -> int:
+        """GPUs that it holds or held last; those it asks for if it never held any."""
+        asked = self.workload.gpus
+        return asked if self.admission is None else self.admission.gpus(self.workload)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transition:

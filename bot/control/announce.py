@@ -59,7 +59,7 @@ def say_admitted(ledger: Ledger, terms: Terms, request: Request, domain: Domain)
         team=request.workload.team,
         pool=terms.pool(admission.queue),
         flavor=flavor_of(admission),
-        gpus=request.workload.gpus,
+        gpus=request.gpus,
         nodes=nodes_of(admission, request),
         domain=domain,
         until=request.lease_ends.timestamp() if request.lease_ends else None,
@@ -78,9 +78,9 @@ def say_ended(ledger: Ledger, request: Request, ran: float) -> None:
         name=request.workload.name,
         owner=request.workload.owner,
         state=request.state,
-        gpus=request.workload.gpus,
+        gpus=request.gpus,
         ran=ran,
-        gpu_hours=ledger.held(request.id) / 3600 * request.workload.gpus,
+        gpu_hours=ledger.held(request.id) / 3600 * request.gpus,
         by=request.ended_by,
     )
     tell(ledger, f"ended:{request.id}", args, request.id, "thread")
@@ -135,7 +135,7 @@ def say_repaired(ledger: Ledger, request: Request, repair: Repair, to: Sequence[
         request=request.id,
         name=request.workload.name,
         owner=request.workload.owner,
-        gpus=request.workload.gpus,
+        gpus=request.gpus,
         lost=repair.lost,
         to=tuple(to),
     )
@@ -166,13 +166,14 @@ def say_nodes_failed(
 
 
 def _hit(ledger: Ledger, request_id: str, to: Sequence[NodeName]) -> notices.HitArgs:
-    workload = ledger.get(request_id).workload
+    request = ledger.get(request_id)
+    workload = request.workload
     return notices.HitArgs(
         request=request_id,
         name=workload.name,
         owner=workload.owner,
         team=workload.team,
-        gpus=workload.gpus,
+        gpus=request.gpus,
         to=tuple(to),
     )
 
@@ -295,7 +296,7 @@ def _party(terms: Terms, request: Request, queue: QueueName) -> notices.Party:
         pool=terms.pool(queue),
         queue=queue,
         path=terms.path(queue),
-        gpus=request.workload.gpus,
+        gpus=request.gpus,
     )
 
 

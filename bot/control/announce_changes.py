@@ -34,7 +34,7 @@ def say_lease_ending(
         request=request.id,
         name=request.workload.name,
         owner=request.workload.owner,
-        gpus=request.workload.gpus,
+        gpus=request.gpus,
         ends=ends,
         after=terms.after_lease(queue),
         step=step,
@@ -52,7 +52,7 @@ def say_unprotected(ledger: Ledger, request: Request) -> None:
         request=request.id,
         name=request.workload.name,
         owner=request.workload.owner,
-        gpus=request.workload.gpus,
+        gpus=request.gpus,
     )
     key = f"unprotected:{request.decision}"
     tell(ledger, key, args, request.id, "thread")

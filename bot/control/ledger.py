@@ -235,7 +235,7 @@ class Ledger:
                 queue=request.admission.queue if request.admission else request.workload.queue,
                 flavor=flavor,
                 spend=spend,
-                gpus=request.workload.gpus,
+                gpus=request.gpus,
                 waited=max(0.0, (self.at - request.created).total_seconds()),
                 begun=self.at,
             )

@@ -121,7 +121,7 @@ def party_of(terms: Terms, request: Request, queue: QueueName) -> notices.Party:
         pool=terms.pool(queue),
         queue=queue,
         path=terms.path(queue),
-        gpus=request.workload.gpus,
+        gpus=request.gpus,
     )
 
 
@@ -131,7 +131,7 @@ def _of(request: Request) -> notices.HitArgs:
         name=request.workload.name,
         owner=request.workload.owner,
         team=request.workload.team,
-        gpus=request.workload.gpus,
+        gpus=request.gpus,
     )
 
 

@@ -85,6 +85,6 @@ def _hit(workload: Workload, admission: Admission, now: Seconds) -> Hit:
         name=workload.name,
         owner=workload.owner,
         team=workload.team,
-        gpus=workload.gpus,
+        gpus=admission.gpus(workload),
         ran=max(0.0, now - admission.at),
     )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.layout import Rule, Size
+from scheduler.layout import MODEL_LABEL, PROVISION_LABEL, Rule, Size
 from scheduler.model import LimitKind, Priority, Refusal, Spend, TeamName
 from scheduler.routing import Ask, Route, Uneven, route, split_gpus
 from tests.scheduler.builders import a_flavor, a_layout, a_queue
@@ -121,3 +121,20 @@ def test_no_rule_is_a_refusal() -> None:
     found = route(dataclasses.replace(LAYOUT, rules=LAYOUT.rules[1:2]), ask(pods=2))
     assert isinstance(found, Refusal)
     assert found.limit is LimitKind.NO_QUEUE
+
+
+def test_a_provision_narrows_like_a_model() -> None:
+    spot = a_flavor("spot-h100", node_labels={MODEL_LABEL: "h100", PROVISION_LABEL: "spot"})
+    layout = dataclasses.replace(
+        a_layout(
+            a_queue("team-nlp", 8),
+            a_queue("spot", {"spot-h100": 8}),
+            flavors=(a_flavor(), dataclasses.replace(spot, model="h100")),
+        ),
+        rules=(Rule(queue="team-{team}", overflow=("spot",)), Rule(queue="spot")),
+    )
+    found = route(layout, ask(model="h100", provision="spot"))
+    assert isinstance(found, Route)
+    assert (found.queue, found.overflow) == ("spot", ())
+    assert found.node_selector == {MODEL_LABEL: "h100", PROVISION_LABEL: "spot"}
+    assert isinstance(route(layout, ask(provision="flex-start")), Refusal)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from bot.chat.grammar.chinese import CHINESE
 from bot.chat.grammar.commands import Verb
 from bot.chat.grammar.english import ENGLISH
-from bot.chat.grammar.table import Option, combine, without
+from bot.chat.grammar.table import combine, without
 
 UNANSWERED: frozenset[Verb] = frozenset(
     {
@@ -20,5 +18,4 @@ UNANSWERED: frozenset[Verb] = frozenset(
 
 
 ALL_WORDS = combine(ENGLISH, CHINESE)
-ACTIVE = replace(without(ALL_WORDS, UNANSWERED, frozenset({Option.MINIMUM})), provisions={})
-"""Until a desk looks at them, a smaller start and the provision are not read either."""
+ACTIVE = without(ALL_WORDS, UNANSWERED)

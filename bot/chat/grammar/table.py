@@ -89,15 +89,10 @@ def combine(*lexicons: Lexicon) -> Lexicon:
     return Lexicon(**merged)  # type: ignore[arg-type]  # each value is its field's own, merged
 
 
-def without(
-    lexicon: Lexicon, verbs: frozenset[Verb], options: frozenset[Option] = frozenset()
-) -> Lexicon:
-    """The lexicon without the words for some verbs and options."""
-    return replace(
-        lexicon,
-        verbs={word: verb for word, verb in lexicon.verbs.items() if verb not in verbs},
-        options={word: each for word, each in lexicon.options.items() if each not in options},
-    )
+def without(lexicon: Lexicon, verbs: frozenset[Verb]) -> Lexicon:
+    """The lexicon without the words for some verbs."""
+    kept = {word: verb for word, verb in lexicon.verbs.items() if verb not in verbs}
+    return replace(lexicon, verbs=kept)
 
 
 def _words(table: object) -> Iterable[str]:

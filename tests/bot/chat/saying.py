@@ -132,6 +132,10 @@ _ENDED = dataclasses.replace(RUNNING, ended=NOW, nodes=(), lease_ends=None)
 CARDS = {
     "waiting": WAITING,
     "waiting-new": dataclasses.replace(WAITING, explanation=None),
+    "waiting-at-least": dataclasses.replace(WAITING, asked=16, least=8),
+    "smaller": dataclasses.replace(
+        RUNNING, pods=1, gpus=8, asked=16, least=8, nodes=NODES[:1], provision="spot"
+    ),
     "in-a-rack": dataclasses.replace(
         RUNNING,
         topology="same rack",

@@ -154,6 +154,19 @@ _REFUSED: list[_Row] = [
         (),
         LimitKind.LEASE,
     ),
+    (
+        views.RefusalCode.NO_PROVISION,
+        {"provision": "spot", "model": "b200"},
+        ("reserved", "flex-start"),
+        None,
+    ),
+    (
+        views.RefusalCode.NO_SMALLER_START,
+        {"pods": 4, "per_pod": 8, "asked": 12},
+        ("8", "16"),
+        None,
+    ),
+    (views.RefusalCode.NO_SMALLER_START, {"pods": 1, "per_pod": 8, "asked": 4}, (), None),
     (views.RefusalCode.NO_LEASE, {"request": "R-1042"}, (), None),
     (views.RefusalCode.LEASE_OVER, {"request": "R-1042", "ended": saying.NOW}, (), None),
     (views.RefusalCode.LEASE_MOVED, {"request": "R-1042", "ends": saying.NOW}, (), None),
@@ -188,10 +201,10 @@ _INSTEAD = {
     views.RefusalCode.NEVER_FITS: Ask(gpus=10000, model="h100", duration=8 * 3600.0),
     views.RefusalCode.LEASE_TOO_LONG: Ask(gpus=16, duration=604800.0, name="llama-sft"),
 }
-_REFUSALS = {
-    code: views.Refused(code=code, args=args, near=near, limit=limit, instead=_INSTEAD.get(code))
+_REFUSALS = tuple(
+    views.Refused(code=code, args=args, near=near, limit=limit, instead=_INSTEAD.get(code))
     for code, args, near, limit in _REFUSED
-}
+)
 _MISTAKES = {
     "en": (
         "16 h100 8",
@@ -257,7 +270,7 @@ def _messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message
         saying.WAITING, spend="high", pool="on-demand", queue="flex-start", explanation=None
     )
     yield "card-on-demand", _one(voice, requests.card, on_demand)
-    yield "refused", lambda: [requests.refused(voice, _REFUSALS[c]) for c in views.RefusalCode]
+    yield "refused", lambda: [requests.refused(voice, each) for each in _REFUSALS]
     yield (
         "mistakes",
         lambda: [lists.mistake(voice, _wrong(text)) for text in _MISTAKES[voice.words.language]],
@@ -495,3 +508,7 @@ def test_surface_reads_as_written_down(language: str, name: str) -> None:
 def test_no_file_is_left_of_a_message_that_is_gone(language: str) -> None:
     written = {path.stem for path in (FOLDER / language).glob("*.txt")}
     assert written == {*MESSAGES[language], "form", "form-prefilled", "home"}
+
+
+def test_every_refusal_is_written_down() -> None:
+    assert {refused.code for refused in _REFUSALS} == set(views.RefusalCode)

@@ -56,6 +56,12 @@ class Standing(Reasons):
         ]
         if card.topology:
             terms.append(say("{topology}", topology=self.topology(card.topology)))
+        if card.provision:
+            terms.append(say("{provision}", provision=self.provision(card.provision)))
+        if card.asked > card.gpus:
+            terms.append(say("共申请 {asked}", asked=self.gpus(card.asked)))
+        elif card.least and card.state is RequestState.WAITING:
+            terms.append(say("至少 {least}", least=self.gpus(card.least)))
         if card.lease is not None:
             terms.append(say("租期 {span}", span=self.span(card.lease)))
         return join(" · ", terms)

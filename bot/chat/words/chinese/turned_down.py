@@ -24,6 +24,8 @@ class TurnedDown(Units):
             RefusalCode.SOMEBODY_WAITS: self._somebody_waits,
             RefusalCode.EXTENDED_TOO_LONG: self._extended_too_long,
             RefusalCode.NO_LEASE: self._no_lease,
+            RefusalCode.NO_PROVISION: self._no_provision,
+            RefusalCode.NO_SMALLER_START: self._no_smaller_start,
             RefusalCode.LEASE_OVER: self._lease_over,
             RefusalCode.LEASE_MOVED: self._lease_moved,
             RefusalCode.CHANGED_MEANWHILE: self._meanwhile,
@@ -62,6 +64,28 @@ class TurnedDown(Units):
             pool=say("资源池 {pool} ", pool=pool) if pool else say("所在资源池"),
             most=self.span(most),
             rest=say("还可以延长 {left}", left=self.span(left)) if left > 0 else say("不能再延长"),
+        )
+
+    def _no_provision(self, refused: Refused, figures: Figures) -> Markup:
+        asked, model = figures.text("provision"), figures.text("model")
+        near = say("可选 {near} 。", near=self.or_list(refused.near)) if refused.near else ""
+        return say(
+            "这里没有{asked}{model}节点。{near}",
+            asked=self.provision(str(asked)) if asked else say("这种"),
+            model=say("的 {model} ", model=model) if model else "",
+            near=near,
+        )
+
+    def _no_smaller_start(self, refused: Refused, figures: Figures) -> Markup:
+        pods, each = figures.number("pods"), figures.number("per_pod")
+        shape = Markup()
+        if pods is not None and each is not None:
+            shape = say("（每个 {each}）", each=self.gpus(each))
+        near = say("最小可以是 {near} 。", near=self.or_list(refused.near))
+        return say(
+            "它按整个 pod {shape}启动，不能以这个大小启动。{near}",
+            shape=shape,
+            near=near if refused.near else say("请分成更多的 pod，例如 `2x4` 。"),
         )
 
     def _no_lease(self, refused: Refused, figures: Figures) -> Markup:

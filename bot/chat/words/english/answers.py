@@ -16,7 +16,7 @@ _HELP: dict[Verb, str] = {
     Verb.REQUEST: (
         "ask for GPUs: a size (`16`, `4x8` or `2 nodes`), a model, a time; then, if you like, "
         "`preemptible`, `priority low|medium|high|critical`, `team …`, `spend low|high`, "
-        "`same rack|block`, `prefer rack|block`, `spread`, `name …`"
+        "`same rack|block`, `prefer rack|block`, `spread`, `at least …`, `spot`, `flex`, `name …`"
     ),
     Verb.TRY: "what would become of a request, without asking",
     Verb.DEBUG: "a pod to work in by hand, with one GPU unless you say more",

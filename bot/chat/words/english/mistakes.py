@@ -44,7 +44,7 @@ _EXPECTED: dict[Expected, str] = {
     Expected.DURATION: "How long? For example `8h`, `90m` or `2d`; a minute to a year.",
     Expected.OPTION: (
         "I read a size, a GPU model, a time, `preemptible`, `priority …`, `spend …`, `team …`, "
-        "`same rack`, `prefer rack`, `spread` and `name …`."
+        "`same rack`, `prefer rack`, `spread`, `at least …`, `spot`, `flex` and `name …`."
     ),
     Expected.PRIORITY: "A priority is `low`, `medium`, `high` or `critical`.",
     Expected.SPEND: "Spend is `low` or `high`.",

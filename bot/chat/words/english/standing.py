@@ -56,6 +56,12 @@ class Standing(Reasons):
         ]
         if card.topology:
             terms.append(say("{topology}", topology=card.topology))
+        if card.provision:
+            terms.append(say("{provision}", provision=card.provision))
+        if card.asked > card.gpus:
+            terms.append(say("of {asked} asked for", asked=self.gpus(card.asked)))
+        elif card.least and card.state is RequestState.WAITING:
+            terms.append(say("at least {least}", least=self.gpus(card.least)))
         if card.lease is not None:
             terms.append(say("for {span}", span=self.span(card.lease)))
         return join(" · ", terms)

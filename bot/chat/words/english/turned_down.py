@@ -24,6 +24,8 @@ class TurnedDown(Units):
             RefusalCode.SOMEBODY_WAITS: self._somebody_waits,
             RefusalCode.EXTENDED_TOO_LONG: self._extended_too_long,
             RefusalCode.NO_LEASE: self._no_lease,
+            RefusalCode.NO_PROVISION: self._no_provision,
+            RefusalCode.NO_SMALLER_START: self._no_smaller_start,
             RefusalCode.LEASE_OVER: self._lease_over,
             RefusalCode.LEASE_MOVED: self._lease_moved,
             RefusalCode.CHANGED_MEANWHILE: self._meanwhile,
@@ -66,6 +68,28 @@ class TurnedDown(Units):
             pool=figures.text("pool") or say("its pool"),
             most=self.span(most),
             rest=rest if left > 0 else say("it can have no more"),
+        )
+
+    def _no_provision(self, refused: Refused, figures: Figures) -> Markup:
+        asked, model = figures.text("provision"), figures.text("model")
+        near = say(" There are {near}.", near=self.or_list(refused.near)) if refused.near else ""
+        return say(
+            "There are no {asked} nodes{model} here.{near}",
+            asked=asked or say("such"),
+            model=say(" with {model}", model=model) if model else "",
+            near=near,
+        )
+
+    def _no_smaller_start(self, refused: Refused, figures: Figures) -> Markup:
+        pods, each = figures.number("pods"), figures.number("per_pod")
+        shape = Markup()
+        if pods is not None and each is not None:
+            shape = say(" of {each}", each=self.gpus(each))
+        near = say(" At least {near} would do.", near=self.or_list(refused.near))
+        return say(
+            "It starts in whole pods{shape}, so that is not a size it could start with.{near}",
+            shape=shape,
+            near=near if refused.near else say(" Ask for more pods, such as `2x4`."),
         )
 
     def _no_lease(self, refused: Refused, figures: Figures) -> Markup:
