@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.kube.children import is_active, is_terminating
 from tests.kube.cluster import Cluster, Options, Request, Target
+from tests.kube.defaults import fill_pod_spec
 from tests.kube.documents import Json, condition_of, copy_of, dig, set_condition
 from tests.kube.kinds import NODE, POD
 from tests.kube.operations import replace
@@ -151,6 +152,24 @@ class Kubelet:
             set_condition(status, fresh)
             body = {**live.body, "metadata": dict(live.body["metadata"]), "status": status}
             cluster.store.put(NODE, live.key, body)
+
+
+def running_pod(key: tuple[str, str], node: str, uid: str, now: str) -> Json:
+    """A pod as it stands while it runs on a node; its container asks for nothing yet."""
+    spec: Json = {"containers": [{"name": "main", "image": "example.com/train:1"}]}
+    fill_pod_spec(spec)
+    conditions = [_condition(kind, "True", now) for kind in (*_CONDITIONS, "PodScheduled")]
+    return {
+        "metadata": {
+            "name": key[1],
+            "namespace": key[0],
+            "uid": uid,
+            "generation": 1,
+            "creationTimestamp": now,
+        },
+        "spec": {**spec, "nodeName": node, "priority": 0},
+        "status": {"phase": "Running", "startTime": now, "conditions": conditions},
+    }
 
 
 def _condition(kind: str, state: str, now: str) -> Json:

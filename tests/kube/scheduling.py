@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from dataclasses import dataclass, field
 
 from tests.kube.children import is_active, is_finished, put_changed
 from tests.kube.cluster import Cluster, Request, Target
@@ -67,10 +69,25 @@ def obstacle(spec: Json, node: Json, free: int) -> str | None:
     return None
 
 
+@dataclass
+class _Search:
+    """How far the nodes were searched for pods with the same wishes."""
+
+    nodes: list[Stored]
+    at: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+
+def _wishes(spec: Json) -> str:
+    parts = ("nodeSelector", "affinity", "tolerations")
+    return json.dumps([gpus_of(spec), *(spec.get(part) for part in parts)], sort_keys=True)
+
+
 class _Room:
     """Free GPUs of each node."""
 
     def __init__(self, cluster: Cluster) -> None:
+        self._searches: dict[str, _Search] = {}
         self.nodes = cluster.store.all(NODE)
         self.by_name = {node.key[1]: node for node in self.nodes}
         self.free = {
@@ -82,6 +99,24 @@ class _Room:
             name = pod.body["spec"].get("nodeName")
             if name in self.free and not is_finished(pod.body):
                 self.free[name] -= gpus_of(pod.body["spec"])
+
+    def first_fit(self, spec: Json) -> tuple[str | None, Counter[str]]:
+        """The first node with room, or why there is none.
+
+        Room only shrinks within one pass, so pods with the same wishes go on where the last one
+        of them stopped.
+        """
+        found = self._searches.get(_wishes(spec))
+        if found is None:
+            found = self._searches[_wishes(spec)] = _Search(self.candidates(spec))
+        while found.at < len(found.nodes):
+            node = found.nodes[found.at]
+            reason = obstacle(spec, node.body, self.free[node.key[1]])
+            if reason is None:
+                return node.key[1], found.reasons
+            found.reasons[reason] += 1
+            found.at += 1
+        return None, found.reasons
 
     def candidates(self, spec: Json) -> list[Stored]:
         """All nodes, or the one that a host name selects: most pods here are pinned."""
@@ -121,19 +156,15 @@ def _waits(body: Json) -> bool:
 
 def _place(cluster: Cluster, pod: Stored, room: _Room) -> None:
     spec = pod.body["spec"]
-    reasons: Counter[str] = Counter()
-    for node in room.candidates(spec):
-        name = node.key[1]
-        reason = obstacle(spec, node.body, room.free[name])
-        if reason is None:
-            room.free[name] -= gpus_of(spec)
-            target = Target(POD, pod.key[0], pod.key[1], "binding")
-            request = Request(CONTROLLERS, target)
-            bind(cluster, request, {"metadata": {}, "target": {"name": name}})
-            message = f"Successfully assigned {pod.key[0]}/{pod.key[1]} to {name}"
-            record_scheduling(cluster, pod, "Scheduled", message)
-            return
-        reasons[reason] += 1
+    name, found = room.first_fit(spec)
+    if name is not None:
+        room.free[name] -= gpus_of(spec)
+        request = Request(CONTROLLERS, Target(POD, pod.key[0], pod.key[1], "binding"))
+        bind(cluster, request, {"metadata": {}, "target": {"name": name}})
+        message = f"Successfully assigned {pod.key[0]}/{pod.key[1]} to {name}"
+        record_scheduling(cluster, pod, "Scheduled", message)
+        return
+    reasons = Counter(found)
     others = len(room.nodes) - reasons.total()
     if others:
         reasons["node(s) didn't match Pod's node affinity/selector"] += others

@@ -13,7 +13,7 @@ What there is:
   bot (the rights of the deployment), viewer (none), kubelet. Tokens are '<who>-token'.
 - `api.add_namespace(name, **labels)`, `api.add_node(name, gpus=8, labels=...)`,
   `api.add_nodes(count)`: straight into the store, as they stand some moments after creation.
-  'default' and 'gpubot-system' exist.
+  `api.add_running_pods(count, namespace=...)` for load. 'default' and 'gpubot-system' exist.
 - `api.advance(seconds)` moves the clock: watches time out, bookmarks come. Nothing else happens by
   itself; with `wall_clock=True` time runs as usual.
 - `api.controllers`: `.jobs()`, `.workloads()` (Deployments, ReplicaSets, StatefulSets),
@@ -50,8 +50,8 @@ from tests.kube.cluster import Cluster
 from tests.kube.controllers import Controllers
 from tests.kube.documents import Json
 from tests.kube.faults import Faults
-from tests.kube.kinds import NODE
-from tests.kube.kubelet import Kubelet
+from tests.kube.kinds import NODE, POD
+from tests.kube.kubelet import Kubelet, running_pod
 from tests.kube.policies import Policies, mutate, validate
 from tests.kube.rights import Person
 
@@ -244,6 +244,19 @@ class ApiServer:
             marks = {"gpubot.dev/gpu": model, "topology.gpubot.dev/rack": rack}
             self.add_node(name, gpus=gpus, labels=marks)
         return names
+
+    def add_running_pods(self, count: int, *, namespace: str, gpus: int = 1) -> None:
+        """Unmanaged pods 'u000001'... that run, spread over the nodes in order of name."""
+        now = self.cluster.now()
+        with self.cluster.store.lock:
+            nodes = [node.key[1] for node in self.cluster.store.all(NODE)]
+            for number in range(count):
+                key = (namespace, f"u{number + 1:06d}")
+                body = running_pod(key, nodes[number % len(nodes)], self.cluster.new_uid(), now)
+                container = body["spec"]["containers"][0]
+                for part in ("limits", "requests"):
+                    container["resources"][part] = {"nvidia.com/gpu": str(gpus)}
+                self.cluster.store.put(POD, key, body)
 
     def advance(self, seconds: float) -> None:
         """Move the clock; watches see it."""
