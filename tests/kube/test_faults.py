@@ -35,7 +35,8 @@ def test_shed_load_is_plain_text_with_retry_after(api_server: ApiServer) -> None
         with pytest.raises(kube.ApiException) as refused:
             _core(api_server).list_node()
         assert refused.value.status == 429
-        assert refused.value.headers["Retry-After"] == "7"
+        headers: Any = refused.value.headers
+        assert headers["Retry-After"] == "7"
         assert refused.value.body == "Too many requests, please try again later.\n"
     assert len(_core(api_server).list_node().items) == 4
 
