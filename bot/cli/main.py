@@ -134,6 +134,17 @@ def bench_chat(
         raise typer.Exit(1)
 
 
+@bench_app.command("rush")
+def bench_rush(
+    seconds: Annotated[float, typer.Option(min=1, help="How long people go on speaking.")] = 60.0,
+) -> None:
+    """Let 200 people send 20 commands a second against a full cluster and a long queue."""
+    from bot.cli.rush import run_bench_rush  # noqa: PLC0415 - see the module
+
+    if not run_bench_rush(seconds):
+        raise typer.Exit(1)
+
+
 @bench_app.command("placement")
 def bench_placement(
     nodes: Annotated[

@@ -1,0 +1,89 @@
+"""A full cluster with a long queue behind a real bot in a local workspace: what is timed in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+
+from bot.asks import Ask
+from bot.chat.spool import Spool
+from bot.clock import ManualClock
+from bot.clusters.simulated import SimulatedCluster
+from bot.composition import Bot, Core, build_core
+from bot.people import Directory
+from bot.plans import Load
+from bot.settings import read_settings
+from bot.shipped import read_policy
+from bot.workspace.options import Options
+from bot.workspace.people import load_people
+from bot.workspace.rates import RateLimits
+from bot.workspace.server import WorkspaceServer
+from scheduler.layout import build_nodes
+from scheduler.policy import compile_policy
+from storage.records import Person, Setting
+from storage.store import open_store
+
+RUNNING, WAITING = 5000, 10_000
+GPUS_EACH = 2  # 5,000 requests of two GPUs fill the 10,000 reserved ones
+BATCH = 1000
+CHANNEL = "C0GPURES"
+
+
+def fill(folder: Path, console: Console, people: Sequence[Person]) -> Core:
+    """A core with a full cluster and a long queue."""
+    layout = compile_policy(read_policy())
+    core = build_core(
+        store=open_store(f"sqlite:///{folder / 'bench.db'}"),
+        cluster=SimulatedCluster(build_nodes(layout)),
+        layout=layout,
+        directory=Directory(people),
+        clock=ManualClock(time.time()),
+    )
+    core.control.step()
+    teams = [str(team) for team in core.control.terms.teams]
+    total = RUNNING + WAITING
+    for start in range(0, total, BATCH):
+        loads = [_load(teams[n % len(teams)]) for n in range(start, min(start + BATCH, total))]
+        core.desk.submit_load(loads, fed=Setting(name="bench", value="", author="bench"))
+        core.control.step()
+    core.control.step()
+    figures = core.control.read(lambda engine: engine.figures())
+    console.print(
+        f"{figures.running:,} running, {figures.pending:,} waiting, {figures.nodes:,} nodes"
+    )
+    return core
+
+
+def _load(team: str) -> Load:
+    ask = Ask(pods=1, gpus_per_pod=GPUS_EACH, model="h100", preemptible=True, team=team)
+    return Load(owner=team, ask=ask, run_for=5 * 86400.0)
+
+
+@contextmanager
+def in_workspace(
+    folder: Path, core: Core, people_file: Path | None = None
+) -> Iterator[WorkspaceServer]:
+    server = WorkspaceServer(
+        state_path=folder / "workspace.jsonl",
+        directory=load_people(people_file),
+        options=Options(limits=RateLimits.off()),
+    )
+    server.start()
+    settings = read_settings(
+        slack_api_url=server.api_url,
+        bot_token=server.options.bot_token,
+        app_token=server.options.app_token,
+        channel="gpu-resources",
+        oncall_channel="gpu-oncall",
+    )
+    bot = Bot(core, settings, spool=Spool(folder / "bench.spool"))
+    bot.start()
+    try:
+        yield server
+    finally:
+        bot.stop()
+        server.stop()
