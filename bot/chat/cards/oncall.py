@@ -7,7 +7,7 @@ from dataclasses import replace
 from bot import notices
 from bot.chat.actions import ActionId, CallValue
 from bot.chat.cards.requests import refused
-from bot.chat.markup import mention_channel, say
+from bot.chat.markup import mention_channel
 from bot.chat.message import Button, Buttons, Line, Lines, Message, Note, Part, append, build
 from bot.chat.voice import Voice
 from bot.views import Acknowledged, Refused
@@ -55,11 +55,7 @@ def taken(voice: Voice, answer: Acknowledged | Refused) -> Message:
 def escalated(voice: Voice, args: notices.EscalatedArgs) -> list[Part]:
     """Calls the next in line, or says that the calls are over."""
     links = [
-        say(
-            "{what} in {where}",
-            what=voice.words.call_name(call.notice, call.request),
-            where=mention_channel(call.channel),
-        )
+        voice.words.call_in(call.notice, call.request, mention_channel(call.channel))
         for call in args.calls
     ]
     if args.over:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -512,3 +513,16 @@ def test_no_file_is_left_of_a_message_that_is_gone(language: str) -> None:
 
 def test_every_refusal_is_written_down() -> None:
     assert {refused.code for refused in _REFUSALS} == set(views.RefusalCode)
+
+
+_MARKED = re.compile(r"(?<!`)(`[^`\n]+`|(?<![\w*])\*[^*\n ][^*\n]*\*(?![\w*]))(?!`)")
+
+
+@pytest.mark.parametrize("name", [*MESSAGES["zh"], "form", "home"])
+def test_chinese_leaves_room_around_what_slack_draws_otherwise(name: str) -> None:
+    """Slack sees bold and code only between spaces, line ends and ASCII punctuation."""
+    text = (FOLDER / "zh" / f"{name}.txt").read_text(encoding="utf-8")
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    for found in _MARKED.finditer(text):
+        around = text[found.start() - 1 : found.start()] + text[found.end() : found.end() + 1]
+        assert all(char.isspace() or char in "().,;:/|&" for char in around), found.group()

@@ -263,7 +263,7 @@ class Answers(Standing):
         """What one command does."""
         word = CHINESE_EXAMPLES[verb][-1].split()[0]
         text = Markup(_HELP[verb])
-        return say("*{word}* （ `{verb}` ）：{text}。", word=word, verb=verb.value, text=text)
+        return say("*{word}* （ `{verb}` ）：{text}", word=word, verb=verb.value, text=text)
 
     def examples(self, verb: Verb, command: str) -> Markup:
         """All examples of a command."""

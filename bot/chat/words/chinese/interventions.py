@@ -40,7 +40,7 @@ _OVER: Mapping[InterventionKind, str] = {
 }
 _DECLINED: Mapping[DeclineCode, str] = {
     DeclineCode.ADMINS_ONLY: "只有管理员可以{doing}。{ask}",
-    DeclineCode.NO_REASON: "请说明原因：`原因` 加几个字，所有人都能看到。",
+    DeclineCode.NO_REASON: "请说明原因： `原因` 加几个字，所有人都能看到。",
     DeclineCode.END_PASSED: "这个结束时间已经过去了。",
     DeclineCode.UNKNOWN_PLACE: "没有名为 {where} 的队列、资源池或团队。{near}",
     DeclineCode.UNKNOWN_NODE: "没有节点 {node}。{near}",
@@ -49,14 +49,14 @@ _DECLINED: Mapping[DeclineCode, str] = {
     DeclineCode.NOT_DRAINED: "节点 {node} 没有排空。{instead}",
     DeclineCode.NOT_WAITING: "{request} 不在排队。",
     DeclineCode.NOT_RUNNING: "{request} 没有在运行，或者已在停止。",
-    DeclineCode.NOT_HIGHER: "{request} 的优先级已是 {priority}，加急须更高。",
+    DeclineCode.NOT_HIGHER: "{request} 已是{priority}，加急须更高。",
     DeclineCode.WOULD_NOT_START: (
         "即使没有 {target}，{request} 也无法启动，所以不为它停止任何人。"
-        "`/gpu why {request}` 显示还缺什么。"
+        " `/gpu why {request}` 显示还缺什么。"
     ),
-    DeclineCode.NEEDS_QUEUE: "{where} 有多个队列，请指明一个：{list}。",
-    DeclineCode.NEEDS_FLAVOR: "{where} 有多种配额，请指明一种：{list}。",
-    DeclineCode.NO_SUCH_FLAVOR: "{where} 没有 {flavor} 的配额，请说 {list}。",
+    DeclineCode.NEEDS_QUEUE: "{where} 有多个队列，请指明一个： {list} 。",
+    DeclineCode.NEEDS_FLAVOR: "{where} 有多种配额，请指明一种： {list} 。",
+    DeclineCode.NO_SUCH_FLAVOR: "{where} 没有 {flavor} 的配额，请说 {list} 。",
     DeclineCode.SAME_QUOTA: "{where} 已经是这个配额了。",
 }
 
@@ -68,8 +68,10 @@ class Interventions(Standing):
         """Why an order was not taken, and what would do or whom to ask."""
         figures = Figures(declined.args)
         named = {key: figures.text(key) or Markup() for key in declined.args}
-        near = say("你是想说 {near} 吗？", near=self.or_list(declined.near[:3]))
-        instead = say("目前生效的：{near}。", near=self.or_list(declined.near[:6]))
+        if "priority" in named:
+            named["priority"] = say("{has}", has=self.priority(str(named["priority"])))
+        near = say("是不是想说 {near} ？", near=self.or_list(declined.near[:3]))
+        instead = say("目前生效的： {near} 。", near=self.or_list(declined.near[:6]))
         asked = self.several([mention(one) for one in declined.near], 3)
         return say(
             _DECLINED[declined.code],
@@ -86,12 +88,12 @@ class Interventions(Standing):
         wish, until = preview.wish, self._until(preview.until)
         match wish.kind:
             case K.PREEMPT:
-                return say("*停止 {where} 吗？*", where=preview.where)
+                return say("*停止 {where}？*", where=preview.where)
             case K.DRAIN:
-                return say("*排空节点 {where}{until} 吗？*", where=preview.where, until=until)
+                return say("*排空节点 {where}{until}？*", where=preview.where, until=until)
             case _:
                 return say(
-                    "*把 {where} 的配额从 {before} 改为 {gpus}{until} 吗？*",
+                    "*把 {where} 的配额从 {before}改为 {gpus}{until}？*",
                     where=preview.where,
                     before=self.gpus(preview.before),
                     gpus=self.gpus(wish.gpus or 0),
@@ -210,7 +212,7 @@ class Interventions(Standing):
                 return self._paused_post(args, actor)
             case K.BOOST:
                 return say(
-                    "{actor} 给了 {party} {priority}优先级{until}。",
+                    "{actor} 给了 {party}{priority}优先级{until}。",
                     actor=actor,
                     party=self._of(args.request, names),
                     priority=self.priority_word(args.priority or "更高"),
@@ -266,7 +268,7 @@ class Interventions(Standing):
 
     def _quota_post(self, args: notices.InterventionArgs, actor: Markup) -> Markup:
         changed = say(
-            "{actor} 把 {queue} 在 {flavor} 的配额从 {before} 改为 {gpus}{until}。",
+            "{actor} 把 {queue} 在 {flavor} 的配额从 {before}改为 {gpus}{until}。",
             actor=actor,
             queue=args.target,
             flavor=args.flavor or say("唯一类型"),
@@ -321,7 +323,7 @@ class Interventions(Standing):
         target = args.target.request
         if args.node is not None:
             return say(
-                "{actor} 正在排空 {target} 所在的节点 {node}（规则 `{rule}`）。",
+                "{actor} 正在排空 {target} 所在的节点 {node}（规则 `{rule}` ）。",
                 actor=actor,
                 node=args.node,
                 target=target,
@@ -340,7 +342,7 @@ class Interventions(Standing):
                 gpus=self.gpus(winner.gpus),
             )
         return say(
-            "{actor} 为了{purpose}停止了 {target}。这不是策略的规则，而是人的决定（`{rule}`）。",
+            "{actor} 为了{purpose}停止了 {target}。这不是策略的规则，而是人的决定（ `{rule}` ）。",
             actor=actor,
             target=target,
             purpose=purpose,
@@ -351,10 +353,10 @@ class Interventions(Standing):
         """The quota paths of both sides."""
         loser = say("`{path}`", path=" › ".join(args.target.path or (args.target.queue,)))
         if args.preemptor is None:
-            return say("配额：{loser} 收回它的卡。", loser=loser)
+            return say("配额： {loser} 收回它的卡。", loser=loser)
         path = " › ".join(args.preemptor.path or (args.preemptor.queue,))
         winner = say("`{path}`", path=path)
-        return say("配额：{loser} 让给 {winner}。", loser=loser, winner=winner)
+        return say("配额： {loser} 让给 {winner} 。", loser=loser, winner=winner)
 
     def displaced_next(self, args: notices.DisplacedArgs) -> Markup:
         """What is lost and what happens next."""

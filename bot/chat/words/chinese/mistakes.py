@@ -351,7 +351,7 @@ class Mistakes(TurnedDown):
     def _not_a_preference(self, refused: Refused, figures: Figures) -> Markup:
         field = figures.text("field") or say("quiet")
         return say(
-            "{field} 不能是 {value}。可以是 {near}，例如 `/gpu prefs {field} {example}` 。",
+            "{field} 不能是 {value}。可以是 {near} ，例如 `/gpu prefs {field} {example}` 。",
             field=field,
             value=figures.text("value") or say("空的"),
             near=self.or_list(refused.near),

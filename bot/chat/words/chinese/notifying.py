@@ -42,11 +42,11 @@ class Notifying(Standing):
     def burst_preempted(self, args: notices.PreemptedGroupArgs, owners: Sequence[Markup]) -> Markup:
         """One preemptor of a burst and everybody it stops, in a line."""
         stopped = [
-            say("{owner} 的 {request} ", request=each.target.request, owner=owner)
+            say("{owner} 的 {request}", request=each.target.request, owner=owner)
             for each, owner in zip(args.targets, owners, strict=True)
         ]
         return say(
-            "• {winner} （{gpus}，团队 {team}）从 {stopped}得到 {freed}",
+            "• {winner}（{gpus}，团队 {team}）从 {stopped} 得到 {freed}",
             winner=args.preemptor.request,
             gpus=self.gpus(args.preemptor.gpus),
             team=args.preemptor.team,
@@ -135,10 +135,11 @@ class Notifying(Standing):
             links=self.several(links, 8),
         )
 
-    def call_name(self, kind: notices.NoticeKind, request: str | None) -> Markup:
-        """A notice in two words: what, about which request."""
+    def call_in(self, kind: notices.NoticeKind, request: str | None, where: Markup) -> Markup:
+        """A notice in a few words: what, about which request, in which channel."""
         word = say(_GROUPS.get(kind, "通知"))
-        return say("{word} {request}", word=word, request=request) if request else word
+        what = say("{word} {request}", word=word, request=request) if request else word
+        return say("{where} 里的 {what}", what=what, where=where)
 
     def no_fallback(self) -> Markup:
         """Who is called when nobody is named."""

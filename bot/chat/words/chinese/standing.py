@@ -79,8 +79,8 @@ class Standing(Reasons):
             return Markup()
         if recipe.kind is RecipeKind.DEBUG:
             return say("启动时会创建一个供登录调试的 pod。")
-        command = say("，命令 `{command}`", command=recipe.command) if recipe.command else Markup()
-        return say("运行镜像 `{image}`{command}。", image=recipe.image, command=command)
+        command = say("，命令 `{command}` ", command=recipe.command) if recipe.command else Markup()
+        return say("运行镜像 `{image}` {command}。", image=recipe.image, command=command)
 
     def stand(self, card: CardView, ended_by: Markup | None = None) -> Markup:
         """One or two sentences: what is true of it now, and what comes next."""

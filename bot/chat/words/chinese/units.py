@@ -119,4 +119,4 @@ class Units:
         items = [say("`{word}`", word=word) for word in words]
         if len(items) < 2:
             return items[0] if items else Markup()
-        return say("{most} 或 {last}", most=join("、 ", items[:-1]), last=items[-1])
+        return say("{most} 或 {last}", most=join(" 、 ", items[:-1]), last=items[-1])

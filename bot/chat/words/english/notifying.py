@@ -138,10 +138,11 @@ class Notifying(Standing):
             links=self.several(links, 8),
         )
 
-    def call_name(self, kind: notices.NoticeKind, request: str | None) -> Markup:
-        """A notice in two words: what, about which request."""
+    def call_in(self, kind: notices.NoticeKind, request: str | None, where: Markup) -> Markup:
+        """A notice in a few words: what, about which request, in which channel."""
         word = say(_GROUPS.get(kind, "Notice"))
-        return say("{word} {request}", word=word, request=request) if request else word
+        what = say("{word} {request}", word=word, request=request) if request else word
+        return say("{what} in {where}", what=what, where=where)
 
     def no_fallback(self) -> Markup:
         """Who is called when nobody is named."""

@@ -65,8 +65,8 @@ class Notifying(Protocol):
         """Said in the on-call channel when the calls are over and nobody came."""
         ...
 
-    def call_name(self, kind: notices.NoticeKind, request: str | None) -> Markup:
-        """A notice in two words: what, about which request."""
+    def call_in(self, kind: notices.NoticeKind, request: str | None, where: Markup) -> Markup:
+        """A notice in a few words: what, about which request, in which channel."""
         ...
 
     def no_fallback(self) -> Markup:
