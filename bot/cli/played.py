@@ -56,6 +56,7 @@ def text(measured: Played, *, own_policy: bool) -> str:
         *_apart(report),
         "",
         *_waits(report),
+        *_estimates(report),
     ]
     return "\n".join(lines)
 
@@ -75,6 +76,22 @@ def _apart(report: Report) -> Iterator[str]:
         name = f"by {level.level.rsplit('/', 1)[-1]}"
         free = f"{level.whole_free:.1f} of {level.domains} wholly free"
         yield f"{name:<15}{free}, room for a gang of {level.largest:.0f} GPUs in one (time means)"
+
+
+def _estimates(report: Report) -> Iterator[str]:
+    """How far the starts that were foretold lay from those that came."""
+    if report.estimates is None:
+        return
+    heads = ("error p50", "of the wait", "in range", "not overtaken", "none told")
+    yield ""
+    yield f"{'starts told':<14}{'jobs':>9}{''.join(f'{head:>15}' for head in heads)}"
+    for name, one in report.estimates.items():
+        shares = [
+            "-" if share is None else f"{share:.1%}"
+            for share in (one.share, one.inside, one.undisturbed)
+        ]
+        cells = (_span(one.error), *shares, str(one.silent))
+        yield f"{name:<14}{one.asked:>9}{''.join(f'{cell:>15}' for cell in cells)}"
 
 
 def table(played: Sequence[Played]) -> str:

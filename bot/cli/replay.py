@@ -23,6 +23,7 @@ from scheduler.model import GPU
 from scheduler.policy import Policy, PolicyError, compile_policy, load_policy
 from scheduler.routing import DEFAULT_NODE_SIZE
 from scheduler.simulation.cluster import SimulatedNodes
+from scheduler.simulation.estimates import Estimates
 from scheduler.simulation.outages import spread_outages
 from scheduler.simulation.replay import Replay, Task
 from scheduler.simulation.tenants import (
@@ -63,6 +64,8 @@ class _Asked:
     limit: int | None
     load: float | None
     failures: int
+    estimates: int | None
+    undeclared: bool
 
 
 _Trace = Annotated[
@@ -126,6 +129,18 @@ _Defrag = Annotated[
     bool,
     typer.Option("--defrag", help="Move preemptible work where that makes nodes whole."),
 ]
+_Estimates = Annotated[
+    str,
+    typer.Option(
+        metavar="N",
+        help="Of the jobs that wait, ask for each N-th when it will start, and compare with when"
+        " it does. The jobs declare how long they run.",
+    ),
+]
+_Undeclared = Annotated[
+    bool,
+    typer.Option("--undeclared", help="With --estimates: go by how long earlier jobs ran."),
+]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
 
 
@@ -143,6 +158,8 @@ def replay(
     failures: _Failures = "",
     placement: _Placement = Packing.LEAST_FREE.value,
     defrag: _Defrag = False,
+    estimates: _Estimates = "",
+    undeclared: _Undeclared = False,
     as_json: _AsJson = False,
 ) -> None:
     """Play a trace through engine and simulated cluster, and report waits and utilisation."""
@@ -157,6 +174,8 @@ def replay(
             limit=_if_given("--limit", limit, _JOBS_AT_MOST),
             load=_share("--load", load) if load else None,
             failures=_if_given("--failures", failures, _FAILURES_AT_MOST) or 0,
+            estimates=_if_given("--estimates", estimates, _JOBS_AT_MOST),
+            undeclared=undeclared,
         )
         played = [_measure(asked, variant) for variant in _variants(placement, defrag=defrag)]
     except (BadInput, TraceError, PolicyError) as error:
@@ -213,7 +232,8 @@ def _measure(asked: _Asked, variant: Variant) -> Played:
         levels=max((flavor.levels[:-1] for flavor in layout.flavors), key=len),
     )
     sampling = layout.usage.interval if layout.usage else None
-    run = Replay(Engine(layout), cluster, sampling=sampling)
+    estimates = None if asked.estimates is None else Estimates(asked.estimates)
+    run = Replay(Engine(layout), cluster, sampling=sampling, estimates=estimates)
     with _progress(len(jobs)) as progress:
         report = run.run(_tasks(asked, jobs, layout), progress=progress)
     if report.never_fit == report.jobs:
@@ -235,6 +255,13 @@ def _layout(asked: _Asked, jobs: list[TraceJob]) -> Layout:
 
 
 def _tasks(asked: _Asked, jobs: list[TraceJob], layout: Layout) -> Iterator[Task]:
+    tasks = _plain_tasks(asked, jobs, layout)
+    if asked.estimates is None or asked.undeclared:
+        return tasks
+    return (replace(task, workload=replace(task.workload, duration=task.run_for)) for task in tasks)
+
+
+def _plain_tasks(asked: _Asked, jobs: list[TraceJob], layout: Layout) -> Iterator[Task]:
     if asked.policy:
         return routed_tasks(jobs, layout)
     per_node = asked.gpus_per_node or DEFAULT_NODE_SIZE

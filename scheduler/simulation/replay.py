@@ -32,6 +32,7 @@ from scheduler.simulation.cluster import (
     NodeFailed,
     SimulatedNodes,
 )
+from scheduler.simulation.estimates import Estimates
 from scheduler.simulation.report import Report, Tally
 
 _MOST_ROUNDS = 10_000
@@ -63,15 +64,21 @@ class _Live:
 class Replay:
     """One run of tasks, in order of `created`, over an engine and a cluster made for it.
 
-    The engine must know no nodes yet: it is told of the cluster's. `sampling` is the interval
-    at which
-    usage is sampled, None for never.
+    The engine must know no nodes yet: it is told of the cluster's. `sampling` is the interval at
+    which usage is sampled, None for never. With `estimates`, forecasts are compared with what
+    happens.
     """
 
     def __init__(
-        self, engine: Engine, cluster: SimulatedNodes, *, sampling: Seconds | None = None
+        self,
+        engine: Engine,
+        cluster: SimulatedNodes,
+        *,
+        sampling: Seconds | None = None,
+        estimates: Estimates | None = None,
     ) -> None:
         self._engine = engine
+        self._estimates = estimates
         self._cluster = cluster
         self._sampling = sampling
         self._sample_at: Seconds | None = None
@@ -111,6 +118,8 @@ class Replay:
             partial_gangs=self._cluster.partial_gangs,
             over_commitments=self._cluster.over_commitments,
         )
+        if self._estimates is not None:
+            report = replace(report, estimates=self._estimates.accuracy())
         if not self._engine.layout.options.defragment:
             return report
         return replace(report, moved=self._tally.moved())
@@ -122,6 +131,8 @@ class Replay:
             return
         self._live[task.workload.id] = _Live(task)
         self._engine.apply(events.Submitted(workload=task.workload))
+        if self._estimates is not None:
+            self._estimates.submitted(task.workload)
 
     def _decide(self, now: Seconds) -> None:
         if self._sampling is not None:
@@ -138,6 +149,8 @@ class Replay:
             self._tally.decisions += len(decisions.admissions) + len(decisions.preemptions)
             self._tally.decisions += len(decisions.repairs) + len(decisions.evictions)
             if not self._observe(self._cluster.advance(now)):
+                if self._estimates is not None:
+                    self._estimates.decided(self._engine, now)
                 return
         raise ReplayStuck(f"no end of decisions at {now}")
 
@@ -152,6 +165,8 @@ class Replay:
         workload = live.task.workload
         if not live.attempts:
             self._tally.wait(workload.gpus, now - workload.created)
+            if self._estimates is not None:
+                self._estimates.started(workload.id, now)
         live.attempts += 1
         self._cluster.start(
             workload, admission, self._attempt(live), at=now, run_for=live.task.run_for

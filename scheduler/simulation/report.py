@@ -18,11 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scheduler.model import Seconds
 from scheduler.simulation.cluster import Figures
+
+if TYPE_CHECKING:
+    from scheduler.simulation.estimates import Accuracy
 
 GANG_CLASSES: tuple[tuple[str, int, float], ...] = (
     ("1", 0, 1),
@@ -103,6 +107,7 @@ class Report:
     moved: Moved | None = None
     mended: Mended | None = None
     levels: tuple[LevelMeans, ...] = ()
+    estimates: Mapping[str, Accuracy] | None = None
 
     def as_json(self, *, wall_s: float, peak_rss_mb: float) -> dict[str, object]:
         """The report with the documented keys; the caller has measured time and memory."""
@@ -149,6 +154,8 @@ class Report:
                 }
                 for one in self.levels
             }
+        if self.estimates is not None:
+            shown["estimates"] = {name: one.as_json() for name, one in self.estimates.items()}
         return shown
 
 

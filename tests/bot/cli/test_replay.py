@@ -57,6 +57,14 @@ def test_a_higher_load_keeps_the_cluster_busier() -> None:
     assert low["loaded_utilisation"] < high["loaded_utilisation"]
 
 
+def test_starts_that_are_foretold_are_compared_with_those_that_come() -> None:
+    few = ("--trace", str(ITP), "--nodes", "2", "--load", "2", "--estimates", "3")
+    told = json.loads(run(*few, "--json").stdout)["estimates"]
+    assert list(told) == ["all", "1", "2-7", "8", "9-64", "65+"]
+    assert told["all"]["asked"] > 0
+    assert "not overtaken" in run(*few, "--undeclared").stdout
+
+
 def test_a_policy_of_ones_own() -> None:
     shown = report("--trace", PHILLY, "--policy", POLICY)
     assert shown["jobs"] == shown["finished"] == 400
