@@ -48,7 +48,7 @@ class Reports(Units):
         name = say("*{team}* （你的团队）" if mine else "*{team}*", team=share.team)
         parts = [
             say("{rank}. {name}", rank=share.rank, name=name),
-            say("近期 {hours:,.0f} 卡时", hours=share.chip_hours),
+            say("近期 {hours}", hours=self.gpu_hours(share.chip_hours)),
             say("占用 {used:,}", used=share.used),
             say("自有配额 {nominal:,}", nominal=share.nominal) if share.nominal else Markup(),
             say("排队 {gpus}", gpus=self.gpus(waiting)) if waiting else Markup(),
@@ -100,8 +100,8 @@ class Reports(Units):
             )
         lines.append(
             say(
-                "• {hours:,.0f} 卡时；{waits}",
-                hours=view.gpu_hours,
+                "• {hours}；{waits}",
+                hours=self.gpu_hours(view.gpu_hours),
                 waits=self.waits(view.waits),
             )
         )
@@ -149,9 +149,9 @@ class Reports(Units):
         """Who used most."""
         rows = [
             say(
-                "• {who}：{hours:,.0f} 卡时，{waits}",
+                "• {who}：{hours}，{waits}",
                 who=who,
-                hours=one.gpu_hours,
+                hours=self.gpu_hours(one.gpu_hours),
                 waits=self.waits(one.waits),
             )
             for who, one in people
@@ -162,9 +162,9 @@ class Reports(Units):
         """GPU-hours by the spend label."""
         rows = [
             say(
-                "花费{label}：{hours:,.0f} 卡时（{share:.0%}）",
+                "花费{label}：{hours}（{share:.0%}）",
                 label=_SPENDS.get(one.name, one.name),
-                hours=one.gpu_hours,
+                hours=self.gpu_hours(one.gpu_hours),
                 share=one.share,
             )
             for one in spends
@@ -179,9 +179,9 @@ class Reports(Units):
         if one.preempted:
             stopped = say("；被抢占 {n} 次", n=one.preempted)
         return say(
-            "• {name}：{hours:,.0f} 卡时（{share:.0%}{quota}）；{waits}{stopped}",
+            "• {name}：{hours}（{share:.0%}{quota}）；{waits}{stopped}",
             name=one.name,
-            hours=one.gpu_hours,
+            hours=self.gpu_hours(one.gpu_hours),
             share=one.share,
             quota=quota,
             waits=self.waits(one.waits),

@@ -26,6 +26,11 @@ class Units:
         """`16 卡`."""
         return self.count(number, "卡")
 
+    def gpu_hours(self, hours: float) -> Markup:
+        """`0.4 卡时`, `41,250 卡时`."""
+        few = 0 < hours < 9.95 and round(hours, 1) != round(hours)
+        return say("{text} 卡时", text=f"{hours:,.1f}" if few else f"{hours:,.0f}")
+
     def span(self, seconds: float) -> Markup:
         """A length of time in at most two units: `45 秒`, `2 小时 10 分`, `3 天`."""
         if not math.isfinite(seconds):

@@ -48,7 +48,7 @@ class Reports(Units):
         name = say("*{team}* (yours)" if mine else "*{team}*", team=share.team)
         parts = [
             say("{rank}. {name}", rank=share.rank, name=name),
-            say("{hours:,.0f} GPU-hours lately", hours=share.chip_hours),
+            say("{hours} lately", hours=self.gpu_hours(share.chip_hours)),
             say("holds {used:,}", used=share.used),
             say("own quota {nominal:,}", nominal=share.nominal) if share.nominal else Markup(),
             say("waits for {gpus}", gpus=self.gpus(waiting)) if waiting else Markup(),
@@ -102,8 +102,8 @@ class Reports(Units):
             )
         lines.append(
             say(
-                "• {hours:,.0f} GPU-hours; {waits}",
-                hours=view.gpu_hours,
+                "• {hours}; {waits}",
+                hours=self.gpu_hours(view.gpu_hours),
                 waits=self.waits(view.waits),
             )
         )
@@ -151,9 +151,9 @@ class Reports(Units):
         """Who used most."""
         rows = [
             say(
-                "• {who}: {hours:,.0f} GPU-hours, {waits}",
+                "• {who}: {hours}, {waits}",
                 who=who,
-                hours=one.gpu_hours,
+                hours=self.gpu_hours(one.gpu_hours),
                 waits=self.waits(one.waits),
             )
             for who, one in people
@@ -164,9 +164,9 @@ class Reports(Units):
         """GPU-hours by the spend label."""
         rows = [
             say(
-                "spend {label}: {hours:,.0f} GPU-hours ({share:.0%})",
+                "spend {label}: {hours} ({share:.0%})",
                 label=one.name,
-                hours=one.gpu_hours,
+                hours=self.gpu_hours(one.gpu_hours),
                 share=one.share,
             )
             for one in spends
@@ -181,9 +181,9 @@ class Reports(Units):
         if one.preempted:
             stopped = say("; {n} preempted", n=one.preempted)
         return say(
-            "• {name}: {hours:,.0f} GPU-hours ({share:.0%}{quota}); {waits}{stopped}",
+            "• {name}: {hours} ({share:.0%}{quota}); {waits}{stopped}",
             name=one.name,
-            hours=one.gpu_hours,
+            hours=self.gpu_hours(one.gpu_hours),
             share=one.share,
             quota=quota,
             waits=self.waits(one.waits),

@@ -24,6 +24,12 @@ class Units:
         """`16 GPUs`."""
         return self.count(number, "GPU")
 
+    def gpu_hours(self, hours: float) -> Markup:
+        """`0.4 GPU-hours`, `1 GPU-hour`, `41,250 GPU-hours`."""
+        few = 0 < hours < 9.95 and round(hours, 1) != round(hours)
+        text = f"{hours:,.1f}" if few else f"{hours:,.0f}"
+        return say("{text} {word}", text=text, word="GPU-hour" if text == "1" else "GPU-hours")
+
     def span(self, seconds: float) -> Markup:
         """A length of time in at most two units: `45 s`, `2 h 10 min`, `3 d`."""
         if not math.isfinite(seconds):
