@@ -19,7 +19,9 @@ from bot.chat.drawing import Drawer
 from bot.chat.locales import Locales
 from bot.chat.memory import StoredOnce, StoredOutbox
 from bot.chat.people import People
+from bot.chat.register import Register
 from bot.chat.routing import Places, Router
+from bot.chat.schedule import GroupDuty
 from bot.chat.socket import SocketError
 from bot.chat.spool import Spool
 from bot.chat.voice import Voice
@@ -36,7 +38,6 @@ from bot.control.stuck import StuckCheck
 from bot.control.sweeps import CapacityCheck, CardSweep, LeaseSweep, StarvationCheck, sample_usage
 from bot.control.ticks import Tick, Ticker
 from bot.desk import Desk
-from bot.duty import FixedDuty
 from bot.hearing import Hearing
 from bot.people import Directory
 from bot.promises import say_hollow
@@ -148,7 +149,14 @@ class Bot:
             channel=places.oncall,
             spool=spool,
         )
-        core.desk.duty = FixedDuty(settings.oncall_group)
+        core.desk.duty = GroupDuty(
+            _hasty(client),
+            settings.oncall_group,
+            substitute=core.desk.substitute,
+            fallback=settings.oncall_fallback,
+            shift=settings.oncall_shift,
+        )
+        self._register = Register(client, core.desk, settings.groups)
         outbox = StoredOutbox(core.store, patience=settings.oncall_patience)
         self.announcer = Announcer(
             outbox=outbox,
@@ -177,6 +185,7 @@ class Bot:
         if self._core.store.url.get_backend_name() == "sqlite":  # one process, so one sender
             with self._core.store.write() as work:
                 work.outbox.free_claims()
+        self._core.desk.recall_roll()
         self._core.control.step()
         self._warn_of_hollow_quota()
         self.ticker.start()
@@ -242,6 +251,7 @@ class Bot:
             Tick(name="stuck", run=sweep(StuckCheck(terms)), every=_paced(60.0, pace), limit=30.0),
             Tick(name="cards", run=sweep(cards), every=_paced(60.0, pace), limit=60.0),
             Tick(name="calls", run=self._call_next, every=5.0, limit=30.0),
+            Tick(name="roll", run=self._register.tick, every=3.0, limit=60.0),
             Tick(name="people", run=self._core.directory.refresh, every=30.0, limit=10.0),
             Tick(name="heartbeat", run=self._beat, every=2.0, limit=10.0),
             Tick(name="socket", run=self._listen, every=10.0, limit=60.0),

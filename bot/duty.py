@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from typing import Protocol
+
+
+class DutyDoubt(enum.StrEnum):
+    """Why who is named may not be who is on call."""
+
+    NO_ANSWER = "no-answer"
+    NO_GROUP = "no-group"
+    NOBODY = "nobody"
+    STALE = "stale"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnCall:
     """Whom a notice for on-call names: the Slack id of a user group or a person, if any.
 
-    `doubt` says in a word or two why it is the fallback that is named, or why the answer may
-    be out of date; None when all is well. `people` are those known to be on call.
+    `doubt` says why it is the fallback that is named, or why the answer may be out of date;
+    None when all is well. `people` are those known to be on call.
     """
 
     called: str | None = None
-    doubt: str | None = None
+    doubt: DutyDoubt | None = None
     people: frozenset[str] = frozenset()
 
 

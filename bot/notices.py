@@ -44,6 +44,8 @@ class NoticeKind(enum.StrEnum):
     INTERVENTION_FAILED = "intervention-failed"
     DISPLACED = "displaced"
     STUCK = "stuck"
+    LINK_ASKED = "link-asked"
+    LINK_ANSWERED = "link-answered"
     MONTHLY = "monthly"
     DIGEST = "digest"
     DIGEST_PLOTS = "digest-plots"
@@ -369,6 +371,25 @@ class InterventionFailedArgs(_Args):
     target: str
 
 
+class LinkAskedArgs(_Args):
+    """Somebody wants to be in a team; to each lead, who may answer until an epoch second."""
+
+    kind: Literal[NoticeKind.LINK_ASKED] = NoticeKind.LINK_ASKED
+    person: str
+    team: str
+    until: float
+
+
+class LinkAnsweredArgs(_Args):
+    """What a lead answered; to who asked."""
+
+    kind: Literal[NoticeKind.LINK_ANSWERED] = NoticeKind.LINK_ANSWERED
+    person: str
+    team: str
+    by: str
+    agreed: bool
+
+
 class StuckArgs(_Args):
     """What was told to stop does not go; to on-call, once a grant. `nodes` are where it lies."""
 
@@ -455,6 +476,8 @@ NoticeArgs = (
     | UndeliverableArgs
     | EscalatedArgs
     | StuckArgs
+    | LinkAskedArgs
+    | LinkAnsweredArgs
 )
 
 _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
@@ -477,6 +500,8 @@ _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
     NoticeKind.INTERVENTION_FAILED: InterventionFailedArgs,
     NoticeKind.DISPLACED: DisplacedArgs,
     NoticeKind.STUCK: StuckArgs,
+    NoticeKind.LINK_ASKED: LinkAskedArgs,
+    NoticeKind.LINK_ANSWERED: LinkAnsweredArgs,
     NoticeKind.MONTHLY: MonthlyArgs,
     NoticeKind.DIGEST: DigestArgs,
     NoticeKind.DIGEST_PLOTS: DigestPlotsArgs,

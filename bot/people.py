@@ -10,8 +10,9 @@ clear answer: they are a researcher without a team.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import yaml
@@ -36,10 +37,19 @@ class _Entry(BaseModel):
 
 
 class Directory:
-    """People by Slack user id. Safe to read from any thread while it is refreshed."""
+    """People by Slack user id. Safe to read from any thread while it is refreshed.
+
+    Where several sources know a person, the first that does decides: the people file, else
+    the teams that leads have confirmed before those of Slack user groups, with the role of
+    the groups.
+    """
 
     def __init__(self, people: Iterable[Person] = (), *, path: Path | None = None) -> None:
-        self._people = {person.id: person for person in people}
+        self._filed = {person.id: person for person in people}
+        self._grouped: dict[str, Person] = {}
+        self._confirmed: dict[str, tuple[str, ...]] = {}
+        self._people = dict(self._filed)
+        self._gone: frozenset[str] = frozenset()
         self._path = path
         self._stamp: tuple[int, int] | None = None
         self._lock = threading.Lock()
@@ -64,10 +74,47 @@ class Directory:
         found = (p.id for p in self._people.values() if p.role is Role.LEAD and team in p.teams)
         return tuple(sorted(found))
 
+    def filed(self, person_id: str) -> bool:
+        """Whether the people file decides who this is."""
+        return person_id in self._filed
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """Those whose accounts are deactivated."""
+        return self._gone
+
     def add(self, people: Iterable[Person]) -> None:
         """Let the directory know more people (the demo's own)."""
         with self._lock:
-            self._people = {**self._people, **{person.id: person for person in people}}
+            self._filed = {**self._filed, **{person.id: person for person in people}}
+            self._merge()
+
+    def learn(self, people: Iterable[Person], gone: Iterable[str] = ()) -> None:
+        """Take over what Slack's groups say of everybody."""
+        with self._lock:
+            self._grouped = {person.id: person for person in people}
+            self._gone = frozenset(gone)
+            self._merge()
+
+    def meet(self, person: Person) -> None:
+        """Take in somebody who was asked for alone."""
+        with self._lock:
+            self._grouped = {**self._grouped, person.id: person}
+            self._merge()
+
+    def confirm(self, teams: Mapping[str, tuple[str, ...]]) -> None:
+        """Take over the teams that leads have confirmed, by person."""
+        with self._lock:
+            self._confirmed = dict(teams)
+            self._merge()
+
+    def _merge(self) -> None:
+        merged = dict(self._grouped)
+        for person_id, teams in self._confirmed.items():
+            known = merged.get(person_id) or Person(id=person_id, name=person_id)
+            every = tuple(dict.fromkeys((*teams, *known.teams)))
+            merged[person_id] = dataclasses.replace(known, teams=every)
+        self._people = {**merged, **self._filed}
 
     def refresh(self) -> bool:
         """Read the file again if it changed. Raises PeopleError, and keeps what it knew."""
@@ -83,7 +130,8 @@ class Directory:
             raise PeopleError(f"{self._path}: {error.strerror or error}") from error
         fresh = {person.id: person for person in read_people(text, str(self._path))}
         with self._lock:
-            self._people, self._stamp = fresh, stamp
+            self._filed, self._stamp = fresh, stamp
+            self._merge()
         return True
 
 

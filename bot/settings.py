@@ -46,6 +46,7 @@ class Settings(BaseSettings):
     database_url: str = Field("sqlite:///gpubot.db", alias="GPUBOT_DATABASE_URL")
     policy: Path | None = Field(None, alias="GPUBOT_POLICY")
     people: Path | None = Field(None, alias="GPUBOT_PEOPLE")
+    groups: Path | None = Field(None, alias="GPUBOT_GROUPS")
     cluster: ClusterKind = Field(ClusterKind.SIMULATED, alias="GPUBOT_CLUSTER")
     journal: Path = Field(Path("gpubot-cluster.journal"), alias="GPUBOT_CLUSTER_JOURNAL")
     spool: Path | None = Field(None, alias="GPUBOT_SPOOL")
@@ -54,6 +55,7 @@ class Settings(BaseSettings):
     oncall_group: str | None = Field(None, alias="GPUBOT_ONCALL_GROUP")
     language: Literal["en", "zh"] = Field("en", alias="GPUBOT_LANGUAGE")
     oncall_fallback: str | None = Field(None, alias="GPUBOT_ONCALL_FALLBACK")
+    oncall_shift: float | None = Field(None, alias="GPUBOT_ONCALL_SHIFT", gt=0)
     oncall_patience: float = Field(600.0, alias="GPUBOT_ONCALL_PATIENCE", gt=0)
     digest: Digest = Field(Digest.OFF, alias="GPUBOT_DIGEST")
     log_level: str = Field("INFO", alias="GPUBOT_LOG_LEVEL")
@@ -91,7 +93,7 @@ class Settings(BaseSettings):
             raise ValueError(f"names a {backend} database; SQLite and PostgreSQL are supported")
         return value
 
-    @field_validator("policy", "people")
+    @field_validator("policy", "people", "groups")
     @classmethod
     def _readable(cls, value: Path | None) -> Path | None:
         if value is not None and not value.is_file():
@@ -137,6 +139,8 @@ _EXAMPLES = {
     "GPUBOT_DATABASE_URL": "sqlite:////var/lib/gpubot/gpubot.db",
     "GPUBOT_POLICY": "deploy/policy.yaml",
     "GPUBOT_PEOPLE": "people.yaml",
+    "GPUBOT_GROUPS": "groups.yaml",
+    "GPUBOT_ONCALL_SHIFT": "604800",
     "GPUBOT_CLUSTER": "simulated",
     "GPUBOT_CLUSTER_JOURNAL": "/var/lib/gpubot/cluster.journal",
     "GPUBOT_SPOOL": "/var/lib/gpubot/gpubot.spool",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sqlmodel import Session, col, select
+from collections.abc import Collection
+
+from sqlmodel import Session, col, delete, select
 
 from storage.records import Person, Role
 from storage.tables import PersonRow
@@ -20,6 +22,12 @@ class People:
             self._session.merge(
                 PersonRow(id=person.id, name=person.name, teams=person.teams, role=person.role)
             )
+
+    def forget(self, ids: Collection[str]) -> None:
+        """Remove people."""
+        if ids:
+            self._session.flush()
+            self._session.exec(delete(PersonRow).where(col(PersonRow.id).in_(sorted(ids))))
 
     def get(self, person_id: str) -> Person | None:
         """Return one person, or None."""

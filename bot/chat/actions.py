@@ -27,6 +27,8 @@ class ActionId(enum.StrEnum):
     REFRESH = "gpubot.refresh"
     PREVIOUS = "gpubot.previous"
     NEXT = "gpubot.next"
+    LINK = "gpubot.link"
+    LINK_NO = "gpubot.link.no"
     ORDER = "gpubot.order"
     ORDER_MOVE = "gpubot.order.move"
     ACKNOWLEDGE = "gpubot.acknowledge"
@@ -125,6 +127,14 @@ class CallValue(_Value):
     """The button under a notice for on-call: the notice's key."""
 
     call: str = Field(min_length=1, max_length=300)
+
+
+class LinkValue(_Value):
+    """A lead's answer to who wants to be in the team; the desk looks at the lead's right."""
+
+    person: str = Field(pattern=r"^[UW][A-Z0-9]{2,20}$")
+    team: str = Field(max_length=100)
+    agree: bool
 
 
 class EmptyValue(_Value):

@@ -28,6 +28,7 @@ from bot.chat.actions import (
     CallValue,
     ExtendValue,
     FormPlace,
+    LinkValue,
     PageValue,
     RequestValue,
     WishValue,
@@ -43,7 +44,7 @@ from bot.chat.discreet import LIBRARY_LOGGERS, discreet_logger
 from bot.chat.markup import Markup
 from bot.chat.message import Lines, build
 from bot.chat.ports import Desk, Once, Threads
-from bot.chat.presses import Confirmed, Press, Prolong
+from bot.chat.presses import AnswerLink, Confirmed, Press, Prolong
 from bot.chat.replies import Body, Place, Replier, place_of
 from bot.chat.spool import Workers
 from bot.chat.voices import Voices
@@ -155,6 +156,8 @@ class Chat:
             (ActionId.CANCEL, self.on_cancel),
             (ActionId.RELEASE, self.on_release),
             (ActionId.EXTEND, self.on_extend),
+            (ActionId.LINK, self.on_link),
+            (ActionId.LINK_NO, self.on_link),
             (ActionId.ORDER, self.on_order),
             (ActionId.ORDER_MOVE, self.on_order),
             (ActionId.REQUEST, self.on_shortcut),
@@ -248,6 +251,14 @@ class Chat:
         if value is not None:
             said = Prolong(value.request, value.by, value.ends)
             self._converse(said, place_of(body), _press_key(body), private=True)
+
+    def on_link(self, ack: Ack, body: dict[str, Any]) -> None:
+        """A lead's answer to who wants to be in the team."""
+        ack()
+        value = self._value(body, LinkValue)
+        if value is not None:
+            said = AnswerLink(value.person, value.team, value.agree)
+            self._converse(said, place_of(body), _press_key(body), private=True, replace=True)
 
     def on_order(self, ack: Ack, body: dict[str, Any]) -> None:
         """An order of an admin, confirmed."""

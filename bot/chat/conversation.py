@@ -14,16 +14,17 @@ from bot import views
 from bot.answers import Changed
 from bot.byhand import Declined, Intervened, Preview
 from bot.chat import grammar
-from bot.chat.cards import changes, interventions, lists, reports, requests
+from bot.chat.cards import changes, identity, interventions, lists, reports, requests
 from bot.chat.lettering import labels
 from bot.chat.message import Lines, Message, build
 from bot.chat.picture import draw
 from bot.chat.ports import Desk
-from bot.chat.presses import Confirmed, Press, Prolong
+from bot.chat.presses import AnswerLink, Confirmed, Press, Prolong
 from bot.chat.replies import Picture
 from bot.chat.voice import Voice
 from bot.chat.wishes import wish_of
 from bot.fairness import FairView
+from bot.identity import LinkAnswered, LinkAsked, LinkRefused, LinkView
 from bot.reports import ReportView
 from storage.records import Recipe, RecipeKind, Role
 
@@ -154,6 +155,10 @@ _ASKED: dict[type[grammar.Command | Press], Callable[[Desk, Any, Asker], object]
         ),
         lambda desk, it, who: desk.intervene(who.person, wish_of(it), key=who.key),
     ),
+    grammar.Link: lambda desk, it, who: desk.link(who.person, it.team, it.person, key=who.key),
+    AnswerLink: lambda desk, it, who: desk.answer_link(
+        who.person, it.person, it.team, agree=it.agree
+    ),
     Confirmed: lambda desk, it, who: desk.intervene(
         who.person, it.wish, key=who.key, confirmed=True
     ),
@@ -179,6 +184,10 @@ _SHOWN: dict[type, Callable[[Voice, Any], Message]] = {
     Declined: interventions.declined,
     Preview: interventions.preview,
     Intervened: interventions.intervened,
+    LinkView: identity.who,
+    LinkAsked: identity.asked,
+    LinkAnswered: identity.answered,
+    LinkRefused: identity.refused,
 }
 """How each answer of the desk is shown in words."""
 
@@ -197,6 +206,10 @@ _PRIVATE: frozenset[type] = frozenset(
         Declined,
         Preview,
         Intervened,
+        LinkView,
+        LinkAsked,
+        LinkAnswered,
+        LinkRefused,
     }
 )
 """What only the asker sees, wherever it was asked."""

@@ -16,6 +16,7 @@ from bot.byhand import ByHandAnswer, Wish
 from bot.chat.message import Message
 from bot.chat.replies import Picture
 from bot.fairness import FairView
+from bot.identity import LinkAnswer
 from bot.preferences import Preferences
 from bot.reports import ReportView
 from bot.views import (
@@ -92,6 +93,12 @@ class Desk(Protocol):
     def report(
         self, period: Period = Period.WEEK, team: str | None = None
     ) -> ReportView | Refused: ...
+
+    def link(
+        self, person_id: str, team: str | None = None, whom: str | None = None, *, key: str
+    ) -> LinkAnswer: ...
+
+    def answer_link(self, lead: str, person: str, team: str, *, agree: bool) -> LinkAnswer: ...
 
     def intervene(
         self, person_id: str, wish: Wish, *, key: str, confirmed: bool = False

@@ -17,10 +17,19 @@ class Prolong:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerLink:
+    """A lead says whether somebody is in the team."""
+
+    person: str
+    team: str
+    agree: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Confirmed:
     """An order of an admin, after it was shown what it would do."""
 
     wish: Wish
 
 
-Press = Prolong | Confirmed
+Press = Prolong | Confirmed | AnswerLink

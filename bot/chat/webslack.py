@@ -175,7 +175,7 @@ def _as_refused(method: str, error: SlackApiError) -> SlackRefused | SlackUnreac
     status = getattr(error.response, "status_code", 200)
     if status >= 500:
         return SlackUnreachable(f"{method}: {status}")
-    return SlackRefused(code_of(error) or "unknown", wait=_wait(error))
+    return SlackRefused(code_of(error) or "unknown", wait=wait_of(error))
 
 
 def _content(message: Message, keys: Sequence[str]) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def _content(message: Message, keys: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _wait(error: SlackApiError) -> float | None:
+def wait_of(error: SlackApiError) -> float | None:
     """Retry-After in seconds, from the headers of a refusal."""
     headers: Mapping[str, Any] = getattr(error.response, "headers", None) or {}
     for name, value in headers.items():

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bot.desk.acknowledging import Acknowledging
 from bot.desk.giving import Giving
+from bot.desk.identity import Identity
 from bot.desk.interventions import Interventions
 from bot.desk.office import PATIENCE, Office
 from bot.desk.ordering import Ordering
@@ -21,5 +22,7 @@ from bot.desk.reporting import Reporting
 __all__ = ["PATIENCE", "Desk", "Office"]
 
 
-class Desk(Giving, Ordering, Reading, Reporting, Interventions, Preferring, Acknowledging):
+class Desk(
+    Giving, Ordering, Reading, Reporting, Interventions, Preferring, Acknowledging, Identity
+):
     """Everything a person can ask for. Safe to call from any thread."""

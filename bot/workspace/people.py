@@ -30,12 +30,13 @@ class Person:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """A user group, mentioned as `@handle`."""
+    """A user group, mentioned as `@handle`; `changed` is an epoch second, 0 for never."""
 
     id: str
     handle: str
     name: str
     people: tuple[str, ...]
+    changed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +93,11 @@ class Directory:
         """The same with one person's account deactivated."""
         person = replace(self.people[user_id], deleted=True)
         return replace(self, people={**self.people, user_id: person})
+
+    def regrouped(self, group_id: str, people: tuple[str, ...], *, changed: int = 0) -> Directory:
+        """The same with other members of a group."""
+        group = replace(self.groups[group_id], people=people, changed=changed)
+        return replace(self, groups={**self.groups, group_id: group})
 
     def _person(self, person: Person) -> Json:
         return {

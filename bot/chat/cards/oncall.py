@@ -10,6 +10,7 @@ from bot.chat.cards.requests import refused
 from bot.chat.markup import mention_channel
 from bot.chat.message import Button, Buttons, Line, Lines, Message, Note, Part, append, build
 from bot.chat.voice import Voice
+from bot.duty import DutyDoubt
 from bot.views import Acknowledged, Refused
 from storage.records import Call
 
@@ -20,7 +21,7 @@ def called(
     kind: notices.NoticeKind,
     key: str,
     call: Call | None,
-    doubt: str | None,
+    doubt: DutyDoubt | None,
 ) -> Message:
     """The message with what on-call can do about it, or what was done."""
     words = voice.words

@@ -11,7 +11,6 @@ UNANSWERED: frozenset[Verb] = frozenset(
     {
         Verb.TRY,
         Verb.WHEN,
-        Verb.LINK,
     }
 )
 """Verbs that are read but that no desk answers: who makes one work takes it out here."""

@@ -68,6 +68,7 @@ def _group(space: Workspace, group: Group, *, with_users: bool) -> Json:
         "name": group.name,
         "handle": group.handle,
         "date_delete": 0,
+        "date_update": group.changed,
         "user_count": len(group.people),
     }
     return {**shown, "users": list(group.people)} if with_users else shown

@@ -11,6 +11,7 @@ from bot.answers import Changed
 from bot.asks import Ask, Change, Period
 from bot.byhand import ByHandAnswer, DeclineCode, Declined, Wish
 from bot.fairness import FairView
+from bot.identity import LinkAnswer, LinkAnswered, LinkRefusal, LinkRefused
 from bot.preferences import Preferences, changed
 from bot.reports import ReportView
 from bot.views import RefusalCode, Refused
@@ -41,6 +42,7 @@ class MemoryDesk:
         self.asks: list[tuple[str, Ask, str | None]] = []
         self.answers: dict[str, views.Submitted | views.Done | Refused] = {}
         self.examined: list[Ask] = []
+        self.links: list[tuple[str, str | None, bool | None]] = []
         self.wishes: list[tuple[str, Wish, bool]] = []
         self.wrong: tuple[Refused, ...] = ()
         self.offered = saying.CHOICES
@@ -154,6 +156,17 @@ class MemoryDesk:
 
     def report(self, period: Period = Period.WEEK, team: str | None = None) -> ReportView | Refused:
         return dataclasses.replace(accounting.REPORT, period=period, team=team)
+
+    def link(
+        self, person_id: str, team: str | None = None, whom: str | None = None, *, key: str
+    ) -> LinkAnswer:
+        del whom, key
+        self.links.append((person_id, team, None))
+        return LinkRefused(code=LinkRefusal.UNKNOWN_TEAM, team=team or "", near=("nlp",))
+
+    def answer_link(self, lead: str, person: str, team: str, *, agree: bool) -> LinkAnswer:
+        self.links.append((lead, team, agree))
+        return LinkAnswered(person=person, team=team, agreed=agree)
 
     def intervene(
         self, person_id: str, wish: Wish, *, key: str, confirmed: bool = False

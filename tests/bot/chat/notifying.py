@@ -10,6 +10,7 @@ from bot import notices, views
 from bot.chat.cards import alerts, bursts, lists, oncall
 from bot.chat.message import Message
 from bot.chat.voice import Voice
+from bot.duty import DutyDoubt
 from bot.preferences import Preferences, changed
 from scheduler.model import LimitKind
 from storage.records import Audience, Call
@@ -99,5 +100,5 @@ def _calls(voice: Voice) -> list[Message]:
     return [
         oncall.called(voice, told, starving, "k", call, None),
         oncall.called(voice, told, starving, "k", taken, None),
-        oncall.called(voice, told, starving, "k", None, "user group not readable"),
+        *(oncall.called(voice, told, starving, "k", None, doubt) for doubt in DutyDoubt),
     ]

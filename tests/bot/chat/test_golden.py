@@ -23,8 +23,8 @@ from bot.chat.message import Lines, Message, build
 from bot.chat.voice import Voice
 from scheduler.model import Basis, LimitKind, PreemptionRule, Verdict, WaitReason
 from storage.records import Audience, Recipe, RecipeKind
+from tests.bot.chat import identity, notifying, saying
 from tests.bot.chat import interventions as orders
-from tests.bot.chat import notifying, saying
 from tests.bot.chat.accounting import FAIR, REPORT
 from tests.bot.chat.written import FOLDER, compare, lines_of, plain_of, readable, said_by
 
@@ -307,6 +307,7 @@ def _messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message
         lambda: [requests.card(voice, _because(WaitReason.TOPOLOGY, more)) for more in _DOMAINS],
     )
     yield from orders.messages(voice)
+    yield from identity.messages(voice)
     yield from _alerts(voice)
 
 

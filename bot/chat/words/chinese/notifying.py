@@ -145,10 +145,6 @@ class Notifying(Standing):
         """Who is called when nobody is named."""
         return say("值班")
 
-    def oncall_doubt(self, problem: str) -> Markup:
-        """Under a notice whose on-call could not be looked up."""
-        return say("查不到谁在值班（{problem}），因此呼叫后备。", problem=problem)
-
     def listening(self, at: float) -> Markup:
         """The self test's own message, changed in place."""
         return say(

@@ -148,13 +148,6 @@ class Notifying(Standing):
         """Who is called when nobody is named."""
         return say("On-call")
 
-    def oncall_doubt(self, problem: str) -> Markup:
-        """Under a notice whose on-call could not be looked up."""
-        return say(
-            "On-call could not be looked up ({problem}), so the fallback is named.",
-            problem=problem,
-        )
-
     def listening(self, at: float) -> Markup:
         """The self test's own message, changed in place."""
         return say(

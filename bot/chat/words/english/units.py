@@ -93,8 +93,8 @@ class Units:
     def no_team(self) -> Markup:
         """What a person without a team has to do first."""
         return say(
-            "You are not in a team yet, so there is nobody to charge GPUs to. Ask your lead or an "
-            "admin to add you, then try again."
+            "You are not in a team yet, so there is nobody to charge GPUs to. `/gpu link` "
+            "and the name of your team asks its lead to put you into it."
         )
 
     def or_list(self, words: Sequence[str]) -> Markup:

@@ -11,6 +11,7 @@ from bot.chat.words.sentences.alerts import Alerts
 from bot.chat.words.sentences.answers import Answers
 from bot.chat.words.sentences.changes import Changes
 from bot.chat.words.sentences.forms import Forms
+from bot.chat.words.sentences.identity import Identity
 from bot.chat.words.sentences.interventions import Interventions
 from bot.chat.words.sentences.maps import Maps
 from bot.chat.words.sentences.mistakes import Mistakes
@@ -25,6 +26,7 @@ class Words(
     Answers,
     Changes,
     Forms,
+    Identity,
     Interventions,
     Maps,
     Mistakes,

@@ -73,10 +73,6 @@ class Notifying(Protocol):
         """Who is called when nobody is named."""
         ...
 
-    def oncall_doubt(self, problem: str) -> Markup:
-        """Under a notice whose on-call could not be looked up."""
-        ...
-
     def listening(self, at: float) -> Markup:
         """The self test's own message, changed in place."""
         ...

@@ -1,0 +1,247 @@
+"""Who is who: `link` with a lead's confirmation, what Slack's groups say, and who has left.
+
+A wish to be in a team is a setting with an end, `link-wish:<person>:<team>`; what a lead has
+confirmed is one without, `link:<person>:<team>`, by its author.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Iterable, Sequence
+
+from bot import notices
+from bot.clock import moment
+from bot.control.changes import write_change
+from bot.control.ledger import LOOP
+from bot.desk.office import OPEN, Office
+from bot.identity import (
+    LinkAnswer,
+    LinkAnswered,
+    LinkAsked,
+    LinkRefusal,
+    LinkRefused,
+    LinkView,
+)
+from bot.plans import near
+from bot.reask import changes_of
+from storage.records import Audience, EventKind, Notice, Person, Request, Role, Setting, Source
+from storage.work import Work
+
+WISH, LINK, SUBSTITUTE = "link-wish:", "link:", "oncall:substitute"
+LAPSES = 7 * 86400.0
+"""Seconds for which a lead may answer."""
+
+log = logging.getLogger(__name__)
+
+
+class Identity(Office):
+    """Teams, roles, and who stands in for whom."""
+
+    # ---- link
+
+    def link(
+        self, person_id: str, team: str | None = None, whom: str | None = None, *, key: str
+    ) -> LinkAnswer:
+        """See who one is, or ask to be in a team; a lead may put somebody else into it."""
+        if team is None:
+            return self._who(person_id)
+        subject = person_id if whom is None else self._owner(whom)
+        if subject is None:
+            return LinkRefused(code=LinkRefusal.UNKNOWN_PERSON, person=whom or "")
+        wanted = team.lower()
+        refused = self._may_link(subject, team)
+        if refused is not None:
+            return refused
+        if self._decides(person_id, wanted):
+            return self._settle(person_id, subject, wanted, agreed=True)
+        if subject != person_id:
+            return LinkRefused(code=LinkRefusal.NOT_FOR_OTHERS, team=wanted, person=subject)
+        return self._ask_leads(person_id, wanted, key)
+
+    def answer_link(self, lead: str, person: str, team: str, *, agree: bool) -> LinkAnswer:
+        """A lead's answer to a wish; the first one counts."""
+        if not self._decides(lead, team):
+            return LinkRefused(code=LinkRefusal.NOT_YOURS_TO_ANSWER, team=team, person=person)
+        with self._store.read() as view:
+            wish = view.settings.get(f"{WISH}{person}:{team}")
+        if wish is None or wish.until is None or wish.until <= self._wall():
+            return LinkRefused(code=LinkRefusal.ANSWERED, team=team, person=person)
+        return self._settle(lead, person, team, agreed=agree)
+
+    def _who(self, person_id: str) -> LinkView:
+        person = self._directory.person(person_id)
+        with self._store.read() as view:
+            wishes = view.settings.under(f"{WISH}{person_id}:")
+        return LinkView(
+            person=person_id,
+            name=person.name,
+            teams=person.teams,
+            role=person.role,
+            filed=self._directory.filed(person_id),
+            asked=tuple(
+                wish.name.rpartition(":")[2]
+                for wish in wishes
+                if wish.until is not None and wish.until > self._wall()
+            ),
+        )
+
+    def _may_link(self, subject: str, team: str) -> LinkRefused | None:
+        wanted = team.lower()
+        if wanted not in self._terms.teams:
+            likely = near(team, self._terms.teams) or tuple(map(str, self._terms.teams))[:5]
+            return LinkRefused(code=LinkRefusal.UNKNOWN_TEAM, team=team, near=likely)
+        if wanted in self._directory.person(subject).teams:
+            return LinkRefused(code=LinkRefusal.ALREADY_IN, team=wanted, person=subject)
+        if self._directory.filed(subject):
+            return LinkRefused(code=LinkRefusal.FILED, team=wanted, near=self._admins())
+        return None
+
+    def _decides(self, person_id: str, team: str) -> bool:
+        person = self._directory.person(person_id)
+        leads = person.role is Role.LEAD and team in person.teams
+        return leads or person.role is Role.ADMIN
+
+    def _admins(self) -> tuple[str, ...]:
+        people = self._directory.people()
+        return tuple(person.id for person in people if person.role is Role.ADMIN)
+
+    def _ask_leads(self, person_id: str, team: str, key: str) -> LinkAnswer:
+        asked = self._directory.leads(team) or self._admins()
+        if not asked:
+            return LinkRefused(code=LinkRefusal.NOBODY_TO_ASK, team=team)
+        now = self._wall()
+        until = now.timestamp() + LAPSES
+        args = notices.LinkAskedArgs(person=person_id, team=team, until=until)
+        with self._store.write() as work:
+            first = work.inbox.first(key, now)
+            name = f"{WISH}{person_id}:{team}"
+            before = work.settings.get(name)
+            open_ = before is not None and before.until is not None and before.until > now
+            if first and not open_:
+                work.settings.put(
+                    Setting(name=name, value="", author=person_id, until=moment(until))
+                )
+                for lead in asked:
+                    work.outbox.put(
+                        _to(lead, f"link-asked:{person_id}:{team}:{int(until)}:{lead}", args), now
+                    )
+            elif before is not None and before.until is not None:
+                until = before.until.timestamp()
+        self._control.on_notices()
+        return LinkAsked(team=team, asked=asked, until=until, again=not first or open_)
+
+    def _settle(self, lead: str, person: str, team: str, *, agreed: bool) -> LinkAnswered:
+        now = self._wall()
+        args = notices.LinkAnsweredArgs(person=person, team=team, by=lead, agreed=agreed)
+        with self._store.write() as work:
+            work.settings.delete(f"{WISH}{person}:{team}")
+            if agreed:
+                work.settings.put(
+                    Setting(
+                        name=f"{LINK}{person}:{team}",
+                        value=now.isoformat(),
+                        author=lead,
+                        reason="confirmed",
+                    )
+                )
+            key = f"link-answered:{person}:{team}:{int(now.timestamp())}"
+            if lead != person:
+                work.outbox.put(_to(person, key, args), now)
+            self._directory.confirm(_links(work))
+        self._control.on_notices()
+        log.info("%s %s %s in team %s", lead, "put" if agreed else "refused", person, team)
+        return LinkAnswered(person=person, team=team, agreed=agreed)
+
+    # ---- what Slack says
+
+    def recall_roll(self) -> None:
+        """At start: who was known when the bot last ran, and who was confirmed."""
+        with self._store.read() as view:
+            self._directory.learn(view.people.all())
+            self._directory.confirm(_links(view))
+
+    def take_roll(self, people: Sequence[Person], gone: Iterable[str]) -> tuple[str, ...]:
+        """Take over everybody's teams and roles; what those who left had is inherited.
+
+        Returns the ids of the requests that change hands.
+        """
+        left = frozenset(gone)
+        with self._store.write() as work:
+            known = {person.id: person for person in work.people.all()}
+            work.people.put(*(one for one in people if known.get(one.id) != one))
+            work.people.forget(known.keys() - {person.id for person in people})
+        self._directory.learn(people, left)
+        return self._inherit(left)
+
+    def _inherit(self, left: frozenset[str]) -> tuple[str, ...]:
+        """Let the lead of the team own what somebody who left still has open."""
+        if not left:
+            return ()
+        with self._store.read() as view:
+            requests = [
+                request
+                for request in view.requests.from_source(Source.CHAT, list(OPEN))
+                if request.workload.owner in left
+            ]
+            going = {event.request for event in view.events.unhandled()}
+        given = []
+        for request in requests:
+            heir = self._heir(request, left)
+            if heir is not None and request.id not in going:
+                self._bequeath(request, heir)
+                given.append(request.id)
+        if given:
+            self._control.wake()
+        return tuple(given)
+
+    def _heir(self, request: Request, left: frozenset[str]) -> str | None:
+        candidates = (*self._directory.leads(request.workload.team), *self._admins())
+        return next((one for one in candidates if one not in left), None)
+
+    def _bequeath(self, request: Request, heir: str) -> None:
+        before = request.workload
+        after = dataclasses.replace(before, owner=heir)
+        order = write_change(before, after, changes_of(before, after, self._terms))
+        with self._store.write() as work:
+            at = moment(self._control.clock.now())
+            work.events.add(EventKind.GIVE, request.id, LOOP, at, order)
+
+    # ---- on call
+
+    def substitute(self) -> str | None:
+        """Who stands in for on-call now, if somebody does."""
+        with self._store.read() as view:
+            found = view.settings.get(SUBSTITUTE)
+        if found is None or (found.until is not None and found.until <= self._wall()):
+            return None
+        return found.value
+
+    def stand_in(self, author: str, person: str | None, until: float | None = None) -> None:
+        """Let somebody stand in for on-call until an epoch second, or nobody any more."""
+        with self._store.write() as work:
+            if person is None:
+                work.settings.delete(SUBSTITUTE)
+                return
+            end = None if until is None else moment(until)
+            work.settings.put(Setting(name=SUBSTITUTE, value=person, author=author, until=end))
+
+
+def _links(view: Work) -> dict[str, tuple[str, ...]]:
+    """Confirmed teams by person, in order of name."""
+    found: dict[str, tuple[str, ...]] = {}
+    for setting in view.settings.under(LINK):
+        person, _, team = setting.name.removeprefix(LINK).partition(":")
+        found[person] = (*found.get(person, ()), team)
+    return found
+
+
+def _to(person: str, key: str, args: notices.LinkAskedArgs | notices.LinkAnsweredArgs) -> Notice:
+    return Notice(
+        key=key,
+        kind=args.kind,
+        audience=Audience.PERSON,
+        request=None,
+        target=person,
+        args=args.model_dump(mode="json"),
+    )

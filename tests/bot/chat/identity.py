@@ -1,0 +1,64 @@
+"""Who is in which team, one message of each kind, for tests of rendering."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from bot import notices
+from bot.chat.cards import alerts
+from bot.chat.cards import identity as cards
+from bot.chat.message import Message
+from bot.chat.voice import Voice
+from bot.identity import LinkAnswered, LinkAsked, LinkRefusal, LinkRefused, LinkView
+from storage.records import Audience, Role
+from tests.bot.chat.saying import ANN, BOB, CAT, NOW
+
+_WEEK = 7 * 86400.0
+_VIEWS = (
+    LinkView(person=ANN, name="Ann Meyer", teams=(), role=Role.RESEARCHER, filed=False),
+    LinkView(
+        person=ANN,
+        name="Ann Meyer",
+        teams=("nlp", "vision"),
+        role=Role.LEAD,
+        filed=False,
+        asked=("rl",),
+    ),
+    LinkView(person=BOB, name="Bob Okoye", teams=("nlp",), role=Role.ADMIN, filed=True),
+)
+_NEAR = {LinkRefusal.UNKNOWN_TEAM: ("nlp", "vision"), LinkRefusal.FILED: (BOB, CAT)}
+
+
+def messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
+    """Every message of this kind, by name."""
+    yield "link-who", lambda: [cards.who(voice, view) for view in _VIEWS]
+    yield (
+        "link-asked",
+        lambda: [
+            cards.asked(voice, LinkAsked(team="nlp", asked=asked, until=NOW + _WEEK))
+            for asked in ((BOB,), (BOB, CAT))
+        ],
+    )
+    yield (
+        "link-refused",
+        lambda: [
+            cards.refused(
+                voice, LinkRefused(code=code, team="nlp", person=ANN, near=_NEAR.get(code, ()))
+            )
+            for code in LinkRefusal
+        ],
+    )
+    yield (
+        "link-answered",
+        lambda: [
+            cards.answered(voice, LinkAnswered(person=ANN, team="nlp", agreed=agreed))
+            for agreed in (True, False)
+        ],
+    )
+    asked = notices.LinkAskedArgs(person=ANN, team="nlp", until=NOW + _WEEK)
+    yield "link-question", lambda: [alerts.notice(voice, asked, Audience.PERSON)]
+    told = [
+        notices.LinkAnsweredArgs(person=ANN, team="nlp", by=BOB, agreed=agreed)
+        for agreed in (True, False)
+    ]
+    yield "link-told", lambda: [alerts.notice(voice, each, Audience.PERSON) for each in told]

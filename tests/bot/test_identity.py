@@ -1,0 +1,130 @@
+"""Who comes to be in a team, who inherits, who stands in: at the desk, through the loop."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.identity import LinkAnswered, LinkAsked, LinkRefusal, LinkRefused, LinkView
+from storage.records import Audience, Person, Role
+from storage.states import RequestState as S
+from tests.bot.house import ADA, ANA, BEN, LEA, START_DELAY, House
+
+NEW = Person(id="U0NEW", name="New Here")
+GONE = Person(id="U0GONE", name="Gone Soon", teams=("nlp",))
+
+
+@pytest.fixture
+def house(house: House) -> House:
+    """A house that knows two people from Slack alone."""
+    house.desk.take_roll([NEW, GONE], [])
+    return house
+
+
+def refusal(answer: object) -> LinkRefusal:
+    assert isinstance(answer, LinkRefused), answer
+    return answer.code
+
+
+def test_the_lead_is_asked_and_her_yes_lasts(house: House) -> None:
+    asked = house.desk.link(NEW.id, "NLP", key="one")
+    assert isinstance(asked, LinkAsked)
+    assert asked.asked == (LEA.id,)
+    assert house.heard("link-asked") == [(Audience.PERSON, LEA.id)]
+    again = house.desk.link(NEW.id, "nlp", key="two")
+    assert isinstance(again, LinkAsked)
+    assert again.again
+    assert len(house.said("link-asked")) == 1
+    view = house.desk.link(NEW.id, key="three")
+    assert isinstance(view, LinkView)
+    assert (view.teams, view.asked) == ((), ("nlp",))
+    done = house.desk.answer_link(LEA.id, NEW.id, "nlp", agree=True)
+    assert done == LinkAnswered(person=NEW.id, team="nlp", agreed=True)
+    assert house.heard("link-answered") == [(Audience.PERSON, NEW.id)]
+    assert house.ask(NEW)
+    house.restart()
+    house.desk.recall_roll()
+    assert house.desk.person(NEW.id) == Person(id=NEW.id, name=NEW.name, teams=("nlp",))
+
+
+def test_a_no_is_told_and_a_second_answer_comes_too_late(house: House) -> None:
+    house.desk.link(NEW.id, "nlp", key="one")
+    house.desk.answer_link(LEA.id, NEW.id, "nlp", agree=False)
+    assert house.said("link-answered")[0].notice.args["agreed"] is False
+    late = house.desk.answer_link(ANA.id, NEW.id, "nlp", agree=True)
+    assert refusal(late) is LinkRefusal.ANSWERED
+    assert house.core.directory.person(NEW.id).teams == ()
+
+
+def test_only_a_lead_of_that_team_or_an_admin_answers(house: House) -> None:
+    house.desk.link(NEW.id, "vision", key="one")
+    for person in (ADA, BEN, LEA, NEW):
+        answer = house.desk.answer_link(person.id, NEW.id, "vision", agree=True)
+        assert refusal(answer) is LinkRefusal.NOT_YOURS_TO_ANSWER
+    assert isinstance(house.desk.answer_link(ANA.id, NEW.id, "vision", agree=True), LinkAnswered)
+
+
+def test_a_lead_puts_a_colleague_into_the_team_at_once(house: House) -> None:
+    assert isinstance(house.desk.link(LEA.id, "nlp", "@New Here", key="k"), LinkAnswered)
+    assert house.core.directory.person(NEW.id).teams == ("nlp",)
+    assert house.heard("link-answered") == [(Audience.PERSON, NEW.id)]
+
+
+@pytest.mark.parametrize(
+    ("person", "team", "whom", "code"),
+    [
+        (NEW, "npl", None, LinkRefusal.UNKNOWN_TEAM),
+        (NEW, "nlp", "nobody", LinkRefusal.UNKNOWN_PERSON),
+        (ADA, "nlp", None, LinkRefusal.ALREADY_IN),
+        (BEN, "nlp", None, LinkRefusal.FILED),
+        (ADA, "nlp", NEW.id, LinkRefusal.NOT_FOR_OTHERS),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_what_cannot_be_is_refused_and_nobody_is_asked(
+    house: House, person: Person, team: str, whom: str | None, code: LinkRefusal
+) -> None:
+    assert refusal(house.desk.link(person.id, team, whom, key="k")) is code
+    assert house.said("link-asked") == []
+
+
+def test_what_somebody_who_left_has_open_goes_to_the_lead_who_is_told(house: House) -> None:
+    runs = house.ask(GONE, gpus=8)
+    house.step()
+    house.step(START_DELAY)
+    waits = house.ask(GONE, nodes=8, preemptible=True)
+    house.step()
+    for _ in range(2):
+        house.desk.take_roll([NEW], [GONE.id])
+    house.step()
+    for request in (runs, waits):
+        assert house.request(request).workload.owner == LEA.id
+    assert house.state(runs) is S.RUNNING
+    told = [who for who in house.heard("changed") if who[0] is Audience.PERSON]
+    assert (Audience.PERSON, LEA.id) in told
+    assert house.desk.take_roll([NEW], [GONE.id]) == ()
+
+
+def test_a_second_lead_inherits_from_a_lead_who_left_and_else_an_admin(house: House) -> None:
+    request = house.ask(LEA, gpus=8)
+    house.step()
+    assert house.desk.take_roll([NEW], [LEA.id]) == (request,)
+    house.step()
+    assert house.request(request).workload.owner == ANA.id
+
+
+def test_a_substitute_stands_in_until_the_end(house: House) -> None:
+    wall = house.control.wall.now()
+    assert house.desk.substitute() is None
+    house.desk.stand_in(ANA.id, BEN.id, wall + 3600.0)
+    assert house.desk.substitute() == BEN.id
+    house.desk.stand_in(ANA.id, BEN.id, wall - 1.0)
+    assert house.desk.substitute() is None
+    house.desk.stand_in(ANA.id, BEN.id)
+    house.desk.stand_in(ANA.id, None)
+    assert house.desk.substitute() is None
+
+
+def test_the_roll_is_remembered_and_forgets_who_is_no_longer_there(house: House) -> None:
+    house.desk.take_roll([Person(id=NEW.id, name="New Name", role=Role.LEAD)], [])
+    with house.store.read() as view:
+        assert view.people.all() == (Person(id=NEW.id, name="New Name", role=Role.LEAD),)
