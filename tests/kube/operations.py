@@ -13,7 +13,7 @@ from tests.kube.ownership import Manager, apply_configuration, note_update
 from tests.kube.patches import json_patch, merge
 from tests.kube.preparation import prepare_create, prepare_update
 from tests.kube.removal import finish_if_released
-from tests.kube.schemas import fill_by_schema, problems
+from tests.kube.schemas import check_schema, fill_by_schema
 from tests.kube.statuses import (
     STALE,
     Refusal,
@@ -83,7 +83,7 @@ def create(
     prepare_create(cluster, kind, body)
     name = body["metadata"]["name"]
     validate_create(kind, body)
-    _check_schema(cluster, request, body)
+    _check_schema(cluster, request, body, None)
     for check in cluster.validators:
         check(cluster, request, body, None)
     key = (target.namespace, name)
@@ -98,10 +98,10 @@ def create(
     return cluster.store.put(kind, key, body)
 
 
-def _check_schema(cluster: Cluster, request: Request, body: Json) -> None:
+def _check_schema(cluster: Cluster, request: Request, body: Json, before: Json | None) -> None:
     kind = request.target.kind
     schema = cluster.schemas.get(kind)
-    causes = problems(schema, body) if schema is not None else []
+    causes = check_schema(schema, body, before) if schema is not None else []
     if causes:
         raise invalid(kind.group, kind.name, body["metadata"]["name"], causes)
 
@@ -176,7 +176,7 @@ def update(
     admit_update(cluster, request, before, body)
     prepare_update(kind, before, body, request.target.subresource)
     validate_update(kind, before, body, request.target.subresource)
-    _check_schema(cluster, request, body)
+    _check_schema(cluster, request, body, before)
     for check in cluster.validators:
         check(cluster, request, body, before)
     if _same(before, body):

@@ -231,6 +231,12 @@ def dotted(path: Path) -> str:
     return shown
 
 
+def merge_applied(kind: str, live: Json, applied: Json) -> Json:
+    """A configuration merged into an object by the rules of the schema, without ownership."""
+    merged: Json = _merge(kind, "", live, applied)
+    return merged
+
+
 def _merge(kind: str, name: str, live: Any, applied: Any) -> Any:
     """The applied value over the live one by the rules of the schema."""
     if isinstance(applied, dict) and isinstance(live, dict):

@@ -1,163 +1,218 @@
-"""The admission policies of the deployment, modelled by what they answer.
+"""Admission policies: which are in force for a request, and what they do to it.
 
-CEL is not evaluated. A policy acts where its object and a binding are in the store and its name is
-one that is modelled here; its selectors and the actions of its binding are taken from the objects,
-so that a namespace without the label is left alone as on a real server.
+A policy acts where its object and a binding are in the store. Match constraints, conditions,
+variables, mutations and validations are those of the object; their CEL is evaluated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 from tests.kube.cluster import Cluster, Request, Target
-from tests.kube.documents import Json, dig, labels_of
+from tests.kube.documents import Json, copy_of, dig, labels_of
+from tests.kube.expressions import Failed, Scope
+from tests.kube.field_sets import fields_of
 from tests.kube.kinds import (
-    JOB,
     MUTATING_BINDING,
     MUTATING_POLICY,
     NAMESPACE,
-    POD,
     VALIDATING_BINDING,
     VALIDATING_POLICY,
     Kind,
 )
+from tests.kube.merge_keys import is_atomic
 from tests.kube.operations import create
-from tests.kube.rights import BOT
+from tests.kube.ownership import dotted, merge_applied, schema_of
+from tests.kube.patches import json_patch
 from tests.kube.selectors import selects
 from tests.kube.statuses import Refusal, qualified
 
-GATE = "gpubot.dev/admission"
-GPU = "nvidia.com/gpu"
-QUEUE = "gpubot.dev/queue"
-MANAGED = {"matchLabels": {"gpubot.dev/managed": "true"}}
+SHIPPED = Path(__file__).parents[2] / "deploy" / "kubernetes" / "policies"
 
 
-@dataclass(frozen=True)
-class Denial:
-    """A failed validation: its message, and the reason the policy gives (Invalid if none)."""
-
-    message: str
-    reason: str = "Invalid"
-
-
-Mutation = Callable[[Json], None]
-Validation = Callable[[Request, Json, Json], Denial | None]
-
-
-def _has_gate(body: Json) -> bool:
-    return any(gate["name"] == GATE for gate in dig(body, "spec.schedulingGates", []))
+def _in_force(
+    cluster: Cluster, request: Request, kinds: tuple[Kind, Kind], operation: str, body: Json
+) -> Iterator[tuple[Json, Json]]:
+    """Policies with their bindings whose constraints select the request."""
+    policies = cluster.store.all(kinds[0])
+    if not policies:
+        return
+    bound = {dig(each.body, "spec.policyName"): each.body for each in cluster.store.all(kinds[1])}
+    for policy in policies:
+        binding = bound.get(policy.key[1])
+        if binding is not None and _selects(cluster, request, policy.body, operation, body):
+            yield policy.body, binding
 
 
-def _gate_pod(body: Json) -> None:
-    asks = any(
-        GPU in dig(each, "resources.limits", {}) for each in dig(body, "spec.containers", [])
-    )
-    if asks and not _has_gate(body):
-        body["spec"].setdefault("schedulingGates", []).append({"name": GATE})
-
-
-def _suspend_job(body: Json) -> None:
-    body["spec"]["suspend"] = True
-
-
-def _keep_gate(request: Request, before: Json, after: Json) -> Denial | None:
-    if request.person.name == BOT or not _has_gate(before) or _has_gate(after):
-        return None
-    name = after["metadata"]["name"]
-    who = request.person.name
-    return Denial(f"pod {name} waits for GPUs: only gpubot may admit it, not {who}", "Forbidden")
-
-
-def _keep_suspended(request: Request, before: Json, after: Json) -> Denial | None:
-    queue = labels_of(before).get(QUEUE)
-    if request.person.name == BOT or queue is None:
-        return None
-    if dig(before, "spec.suspend") and not dig(after, "spec.suspend"):
-        name = after["metadata"]["name"]
-        return Denial(f"Job {name} is queued in {queue}: only gpubot may start it")
-    if QUEUE not in labels_of(after):
-        return Denial(f"the label {QUEUE} may not be taken off")
-    return None
-
-
-MUTATIONS: dict[str, tuple[Kind, Mutation]] = {
-    "gpubot-gate": (POD, _gate_pod),
-    "gpubot-suspend": (JOB, _suspend_job),
-}
-VALIDATIONS: dict[str, tuple[Kind, Validation]] = {
-    "gpubot-ungate": (POD, _keep_gate),
-    "gpubot-unsuspend": (JOB, _keep_suspended),
-}
-
-
-def _binding_of(cluster: Cluster, kind: Kind, policy: str) -> Json | None:
-    found = (each.body for each in cluster.store.all(kind))
-    return next((each for each in found if dig(each, "spec.policyName") == policy), None)
-
-
-def _applies(cluster: Cluster, request: Request, policy: Json, body: Json) -> bool:
+def _selects(cluster: Cluster, request: Request, policy: Json, operation: str, body: Json) -> bool:
     constraints = dig(policy, "spec.matchConstraints", {})
-    namespace = cluster.get(NAMESPACE, "", request.target.namespace)
+    target = request.target
+    resource = target.kind.plural + (f"/{target.subresource}" if target.subresource else "")
+    rules: list[Json] = constraints.get("resourceRules") or []
+    if not any(_rule_fits(rule, target.kind.group, resource, operation) for rule in rules):
+        return False
+    namespace = cluster.get(NAMESPACE, "", target.namespace)
     labels = labels_of(namespace.body) if namespace is not None else {}
     return selects(constraints.get("namespaceSelector") or {}, labels) and selects(
         constraints.get("objectSelector") or {}, labels_of(body)
     )
 
 
+def _rule_fits(rule: Json, group: str, resource: str, operation: str) -> bool:
+    def fits(name: str, value: str) -> bool:
+        return bool({"*", value} & set(rule.get(name) or ()))
+
+    return (
+        fits("apiGroups", group) and fits("resources", resource) and fits("operations", operation)
+    )
+
+
+def _shown(request: Request, body: Json) -> Json:
+    kind = request.target.kind
+    return {"apiVersion": kind.api_version, "kind": kind.name, **body}
+
+
+def _conditions_hold(policy: Json, scope: Scope) -> bool:
+    conditions: list[Json] = dig(policy, "spec.matchConditions", [])
+    return all(scope.evaluate(each["expression"]) for each in conditions)
+
+
 def mutate(cluster: Cluster, request: Request, body: Json) -> None:
-    """Let the mutating policies that are in force change a new object."""
-    for name, (kind, mutation) in MUTATIONS.items():
-        if kind is not request.target.kind:
+    """Let the mutating policies that are in force change a new object, in place.
+
+    Raises:
+        Refusal: 403 where one fails and its failurePolicy is Fail.
+
+    """
+    kinds = (MUTATING_POLICY, MUTATING_BINDING)
+    for policy, binding in _in_force(cluster, request, kinds, "CREATE", body):
+        about = (
+            f"policy '{policy['metadata']['name']}' with binding "
+            f"'{binding['metadata']['name']}' denied request"
+        )
+        try:
+            changed = _mutated(request, policy, body)
+        except Failed as failure:
+            if dig(policy, "spec.failurePolicy", "Fail") == "Fail":
+                raise _refused(request, 403, "Invalid", f"{about}: {failure}", body) from None
             continue
-        policy = cluster.get(MUTATING_POLICY, "", name)
-        if policy is None or _binding_of(cluster, MUTATING_BINDING, name) is None:
-            continue
-        if _applies(cluster, request, policy.body, body):
-            mutation(body)
+        if changed is not body:
+            body.clear()
+            body.update(changed)
+
+
+def _mutated(request: Request, policy: Json, body: Json) -> Json:
+    scope = Scope(request.person, _shown(request, body), None)
+    if not _conditions_hold(policy, scope):
+        return body
+    for variable in dig(policy, "spec.variables", []):
+        scope.define(variable["name"], variable["expression"])
+    for mutation in dig(policy, "spec.mutations", []):
+        part = mutation.get("applyConfiguration") or mutation["jsonPatch"]
+        expression = part["expression"]
+        try:
+            value = scope.evaluate(expression)
+        except Failed as failure:
+            text = f"expression '{expression}' resulted in error: {failure}"
+            raise Failed(text) from None
+        if mutation["patchType"] == "JSONPatch":
+            body = json_patch(body, value)
+        else:
+            body = _apply(request.target.kind, body, value)
+        scope = Scope(request.person, _shown(request, body), None)
+    return body
+
+
+def _apply(kind: Kind, body: Json, value: Json) -> Json:
+    """Merge an ApplyConfiguration; it may not touch what is atomic.
+
+    Raises:
+        Failed: it does.
+
+    """
+    schema = schema_of(kind)
+    for path in sorted(fields_of(schema, value)):
+        if schema and is_atomic(path[-1].removeprefix("f:")):
+            raise Failed(
+                "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, "
+                f"maps or structs: {dotted(path)}"
+            )
+    merged: Json = copy_of(merge_applied(schema, body, value))
+    return merged
 
 
 def validate(cluster: Cluster, request: Request, body: Json, before: Json | None) -> None:
-    """Let the validating policies that are in force look at an update.
+    """Let the validating policies that are in force look at a write.
 
     Raises:
         Refusal: 403 where the policy says Forbidden, else 422, with the same sentence.
 
     """
-    if before is None or request.target.subresource:
-        return
-    for name, (kind, validation) in VALIDATIONS.items():
-        if kind is not request.target.kind:
+    operation = "CREATE" if before is None else "UPDATE"
+    kinds = (VALIDATING_POLICY, VALIDATING_BINDING)
+    for policy, binding in _in_force(cluster, request, kinds, operation, before or body):
+        old = _shown(request, before) if before is not None else None
+        scope = Scope(request.person, _shown(request, body), old)
+        if not _conditions_hold(policy, scope):
             continue
-        policy = cluster.get(VALIDATING_POLICY, "", name)
-        binding = _binding_of(cluster, VALIDATING_BINDING, name)
-        if policy is None or binding is None:
-            continue
-        if not _applies(cluster, request, policy.body, before):
-            continue
-        denial = validation(request, before, body)
-        if denial is not None:
-            _act(request, name, binding, denial)
+        for variable in dig(policy, "spec.variables", []):
+            scope.define(variable["name"], variable["expression"])
+        for rule in dig(policy, "spec.validations", []):
+            message = _objection(scope, rule)
+            if message is not None:
+                _act(request, policy, binding, rule, message, body)
+                break  # only the first failed rule is reported
 
 
-def _act(request: Request, policy: str, binding: Json, denial: Denial) -> None:
+def _objection(scope: Scope, rule: Json) -> str | None:
+    """The message of a rule that does not hold."""
+    expression = rule["expression"]
+    try:
+        if scope.evaluate(expression):
+            return None
+    except Failed as failure:
+        return f"expression '{expression}' resulted in error: {failure}"
+    said = rule.get("messageExpression")
+    try:
+        if said:
+            return str(scope.evaluate(said))
+    except Failed:
+        pass  # the fixed message stands in for one that cannot be made
+    return str(rule.get("message") or f"failed expression: {expression}")
+
+
+def _act(
+    request: Request, policy: Json, binding: Json, rule: Json, message: str, body: Json
+) -> None:
     actions: list[str] = dig(binding, "spec.validationActions", ["Deny"])
-    about = f"ValidatingAdmissionPolicy '{policy}' with binding '{binding['metadata']['name']}'"
+    about = (
+        f"ValidatingAdmissionPolicy '{policy['metadata']['name']}' with binding "
+        f"'{binding['metadata']['name']}'"
+    )
     if "Warn" in actions:
-        request.warnings.append(f"Validation failed for {about}: {denial.message}")
+        request.warnings.append(f"Validation failed for {about}: {message}")
     if "Deny" not in actions:
         return
-    kind, name = request.target.kind, request.target.name
-    message = f"{about} denied request: {denial.message}"
+    reason = rule.get("reason") or "Invalid"
+    code = 403 if reason == "Forbidden" else 422
+    said = f"{about} denied request: {message}"
+    refusal = _refused(request, code, reason, said, body)
+    kind, name = request.target.kind, (refusal.details or {}).get("name", "")
+    refusal.message = f'{qualified(kind.group, kind.plural)} "{name}" is forbidden: {said}'
+    raise refusal
+
+
+def _refused(request: Request, code: int, reason: str, message: str, body: Json) -> Refusal:
+    kind = request.target.kind
+    name = request.target.name or dig(body, "metadata.name", "")
     details: Json = {"name": name, "kind": kind.plural, "causes": [{"message": message}]}
     if kind.group:
         details["group"] = kind.group
-    raise Refusal(
-        403 if denial.reason == "Forbidden" else 422,
-        denial.reason,
-        f'{qualified(kind.group, kind.plural)} "{name}" is forbidden: {message}',
-        details,
-    )
+    return Refusal(code, reason, message, details)
 
 
 def step_policies(cluster: Cluster) -> int:
@@ -174,30 +229,23 @@ def step_policies(cluster: Cluster) -> int:
 
 
 class Policies:
-    """Put the modelled policies in force, without their CEL."""
+    """Put the policies that the deployment ships in force."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def _install(self, kind: Kind, binding: Kind, name: str, constraints: Json) -> None:
+    def install(self, path: Path) -> None:
+        """All objects of a file of policies and bindings."""
         cluster = self._cluster
-        spec: Json = {"matchConstraints": {"namespaceSelector": MANAGED, **constraints}}
-        policy = {"metadata": {"name": name}, "spec": spec}
-        bound = {"metadata": {"name": name}, "spec": {"policyName": name}}
+        documents: list[Any] = list(yaml.safe_load_all(path.read_text()))
         with cluster.store.lock:
-            create(cluster, cluster.as_controller(Target(kind), "kubectl"), policy)
-            create(cluster, cluster.as_controller(Target(binding), "kubectl"), bound)
+            for body in documents:
+                kind = cluster.kinds.find_object(body["apiVersion"], body["kind"])
+                if kind is None:
+                    raise ValueError(f"{path}: {body['kind']} is not served")
+                create(cluster, cluster.as_controller(Target(kind), "kubectl"), body)
 
-    def gate_pods(self) -> None:
-        """GPU pods of namespaces labelled gpubot.dev/managed=true are gated at creation."""
-        self._install(MUTATING_POLICY, MUTATING_BINDING, "gpubot-gate", {})
-
-    def guard_gates(self) -> None:
-        """There, only the bot takes our gate off."""
-        self._install(VALIDATING_POLICY, VALIDATING_BINDING, "gpubot-ungate", {})
-
-    def keep_jobs_suspended(self) -> None:
-        """There, Jobs labelled gpubot.dev/queue are created suspended; only the bot starts them."""
-        queued = {"objectSelector": {"matchExpressions": [{"key": QUEUE, "operator": "Exists"}]}}
-        self._install(MUTATING_POLICY, MUTATING_BINDING, "gpubot-suspend", queued)
-        self._install(VALIDATING_POLICY, VALIDATING_BINDING, "gpubot-unsuspend", {})
+    def install_shipped(self) -> None:
+        """Gates on GPU pods, Jobs with a team's label suspended, and only the bot lets them go."""
+        for name in ("gate-pods", "guard-gates", "suspend-jobs", "guard-jobs"):
+            self.install(SHIPPED / f"{name}.yaml")

@@ -8,8 +8,8 @@ from typing import Any
 
 from tests.kube.clock import from_wire, to_wire
 from tests.kube.cluster import Cluster, Request
-from tests.kube.documents import Json, dig
-from tests.kube.kinds import JOB, NAMESPACE, POD, Kind
+from tests.kube.documents import Json, copy_of, dig, set_condition
+from tests.kube.kinds import DEFINITION, JOB, NAMESPACE, POD, Kind
 from tests.kube.statuses import (
     Cause,
     conflict,
@@ -160,6 +160,8 @@ def delete(
             return live, True
         return _remove(cluster, live), True
     _mark(cluster, kind, metadata, grace)
+    if kind is DEFINITION:
+        body["status"] = _ending_definition(cluster, body)
     if options.dry_run:
         return Stored(kind, live.key, live.version, body), ends
     stored = live
@@ -183,6 +185,21 @@ def _mark(cluster: Cluster, kind: Kind, metadata: Json, grace: int) -> None:
     metadata["deletionGracePeriodSeconds"] = grace
     if kind.generation:
         metadata["generation"] = metadata.get("generation", 1) + 1
+
+
+def _ending_definition(cluster: Cluster, body: Json) -> Json:
+    """The condition that announces the end of a custom kind."""
+    status: Json = copy_of(body["status"])
+    condition: Json = {
+        "type": "Terminating",
+        "status": "True",
+        "lastTransitionTime": cluster.now(),
+        "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will "
+        "begin soon",
+    }
+    set_condition(status, condition)
+    return status
 
 
 def _remove(cluster: Cluster, live: Stored) -> Stored:

@@ -17,7 +17,7 @@ from tests.kube.children import is_active, put_changed
 from tests.kube.cluster import Target
 from tests.kube.dispatch import Answer, Call, serve
 from tests.kube.documents import Json, dig
-from tests.kube.kinds import CONFIG_MAP, POD
+from tests.kube.kinds import CONFIG_MAP, MUTATING_BINDING, POD, VALIDATING_BINDING
 from tests.kube.operations import create
 from tests.kube.recording import (
     Bindings,
@@ -28,6 +28,7 @@ from tests.kube.recording import (
     project,
 )
 from tests.kube.replay_setup import HINTS
+from tests.kube.rights import BOT_RULES, Rule
 from tests.kube.routing import parse_path
 from tests.kube.server import ApiServer
 from tests.kube.snapshots import restore, snapshot
@@ -169,25 +170,29 @@ class Replay:
     def _follow_hints(self, number: int) -> bool:
         """Do what a kubelet did just before a step, out of sight; whether there was anything."""
         acts = HINTS.get(self.scenario.name, {}).get(number, ())
+        doings: dict[str, Callable[..., object]] = {
+            "start": self.api.kubelet.start_all,
+            "settle": self.api.controllers.settle,
+            "silence": self.api.kubelet.silence,
+            "compact": self.api.compact,
+            "wait": lambda seconds: self.api.advance(float(seconds)),
+            "succeed": lambda prefix: self._finish_one(prefix, 0),
+            "fail": lambda prefix: self._finish_one(prefix, 1),
+            "admit": self._admit,
+            "make": self._make,
+            "bind": lambda policy: self._bind(policy, on=True),
+            "unbind": lambda policy: self._bind(policy, on=False),
+            "grant": self._grant,
+            "as": lambda *_: None,  # as it is: try the step before anything settles
+        }
         for act in acts:
-            word, _, about = act.partition(" ")
-            if word == "start":
-                self.api.kubelet.start_all()
-            elif word == "settle":
-                self.api.controllers.settle()
-            elif word == "admit":
-                self._admit(*about.split())
-            elif word == "make":
-                self._make(*about.split())
-            elif word == "compact":
-                self.api.compact()
-            elif word == "silence":
-                self.api.kubelet.silence(about)
-            elif word == "wait":
-                self.api.advance(float(about))
-            elif word in {"succeed", "fail"}:
-                self._finish_one(about, 0 if word == "succeed" else 1)
+            word, *about = act.split()
+            doings[word](*about)
         return bool(acts)
+
+    def _grant(self) -> None:
+        rule = Rule(("admit",), ("gpubot.dev",), ("admissions",))
+        self.api.cluster.gate.grant("bot-token", *BOT_RULES, rule)
 
     def _admit(self, prefix: str, *nodes: str) -> None:
         """Take the gates off pods and pin them, one to each node, as the bot did unrecorded."""
@@ -202,6 +207,16 @@ class Replay:
             put_changed(
                 cluster, pod, spec={**spec, "nodeSelector": {"kubernetes.io/hostname": node}}
             )
+
+    def _bind(self, policy: str, *, on: bool) -> None:
+        cluster, kind = self.api.cluster, MUTATING_BINDING
+        if policy == "gpubot-admit":
+            kind = VALIDATING_BINDING
+        if on:
+            body: Json = {"metadata": {"name": policy}, "spec": {"policyName": policy}}
+            create(cluster, cluster.as_controller(Target(kind), "kubectl"), body)
+        else:
+            cluster.store.remove(kind, ("", policy))
 
     def _make(self, *names: str) -> None:
         """ConfigMaps of the label s=x, or without it where the name begins with 'later'."""

@@ -7,9 +7,18 @@ from datetime import timedelta
 
 from tests.kube.cluster import Options, Request, Target
 from tests.kube.documents import Json
-from tests.kube.kinds import CONFIG_MAP, JOB, NAMESPACE, POD, PRIORITY_CLASS, Kind
+from tests.kube.kinds import (
+    CONFIG_MAP,
+    JOB,
+    MUTATING_BINDING,
+    MUTATING_POLICY,
+    NAMESPACE,
+    POD,
+    PRIORITY_CLASS,
+    Kind,
+)
 from tests.kube.operations import create
-from tests.kube.recording import Scenario
+from tests.kube.recording import Scenario, load
 from tests.kube.rights import ADMIN
 from tests.kube.samples import job, pod
 from tests.kube.server import ApiServer
@@ -44,6 +53,12 @@ HINTS: dict[str, dict[int, tuple[str, ...]]] = {
         7: ("wait 6", "settle"),
     },
     "node-04-deleted-node": {1: (*_STARTED, "settle")},
+    "policy-04-broken-policies": {
+        6: ("bind needs-label",),
+        14: ("unbind needs-label", "bind pin"),
+        16: ("unbind pin", "bind pin2"),
+    },
+    "policy-05-right-instead-of-name": {2: ("bind gpubot-admit",), 5: ("grant",)},
     "watch-03-streaming-list": {3: ("wait 61",)},
     "watch-04-selector-transitions": {11: (*_STARTED, "settle")},
     "watch-05-limit-and-continue": {0: ("make c0 c1 c2 c3 c4 openshift-service-ca.crt",)},
@@ -96,8 +111,10 @@ def _add(api: ApiServer, kind: Kind, namespace: str, body: Json) -> None:
 
 def _add_what_was_there(api: ApiServer, name: str) -> None:
     """Objects that earlier steps of the laboratory left, or that were made unrecorded."""
-    if name.startswith(("policy-02", "policy-05")):
-        api.policies.gate_pods()
+    if name.startswith("policy-02"):
+        gate = load("policy-01-mutating-gate").steps
+        _add(api, MUTATING_POLICY, "", gate[1].request["body"])
+        _add(api, MUTATING_BINDING, "", gate[2].request["body"])
     if name.startswith("client-01"):
         _add(api, JOB, "client-01", job("j", pods=2, gpus=1))
         _add(api, POD, "client-01", pod("p"))

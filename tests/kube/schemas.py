@@ -1,6 +1,6 @@
 """Schemas of custom kinds: pruning, defaults, and what is not valid.
 
-The part of OpenAPI that small test definitions use; the rules in CEL are not evaluated.
+The part of OpenAPI that small test definitions use.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.kube.documents import Json, copy_of
+from tests.kube.expressions import holds
 from tests.kube.statuses import Cause, invalid_value, required_value
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -77,4 +78,42 @@ def problems(schema: Json, value: Any, path: str = "") -> list[Cause]:
     for name, below in (schema.get("properties") or {}).items():
         if name in value and (path or name != "metadata"):
             causes += problems(below, value[name], f"{path}.{name}" if path else name)
+    return causes
+
+
+def has_rules(schema: Json) -> bool:
+    """Whether any part of a schema has rules in CEL."""
+    if schema.get("x-kubernetes-validations"):
+        return True
+    return any(has_rules(below) for below in (schema.get("properties") or {}).values())
+
+
+def broken_rules(schema: Json, value: Any, before: Any, path: str = "") -> list[Cause]:
+    """The rules in CEL that do not hold, each with its message."""
+    if not isinstance(value, dict):
+        return []
+    old = before if isinstance(before, dict) else None
+    causes = [
+        Cause(path, "FieldValueInvalid", f"Invalid value: {rule['message']}")
+        for rule in schema.get("x-kubernetes-validations") or []
+        if not holds(rule["rule"], value, old)
+    ]
+    for name, below in (schema.get("properties") or {}).items():
+        where = f"{path}.{name}" if path else name
+        causes += broken_rules(below, value.get(name), (old or {}).get(name), where)
+    return causes
+
+
+def check_schema(schema: Json, value: Json, before: Json | None) -> list[Cause]:
+    """Everything a schema has against an object; rules only where its form is right."""
+    causes = problems(schema, value)
+    malformed = {"FieldValueTypeInvalid", "FieldValueRequired"}
+    if not any(cause.reason in malformed for cause in causes):
+        return causes + broken_rules(schema, value, before)
+    if has_rules(schema):
+        why = (
+            "some validation rules were not checked because the object was invalid; correct the "
+            "existing errors to complete validation"
+        )
+        causes.append(invalid_value("<nil>", "null", why))
     return causes

@@ -22,9 +22,9 @@ What there is:
 - `api.kubelet`: `.start(pod)`, `.finish(pod, exit_code=0)`, `.confirm(pod)` (containers have
   stopped: a terminating pod goes), each by 'namespace/name'; `.start_all()`, `.confirm_all()`;
   `.silence(node)`, `.recover(node)` (`api.cluster.node_grace` is 50 s).
-- `api.policies`: `.gate_pods()`, `.guard_gates()`, `.keep_jobs_suspended()`: the admission policies
-  of the deployment, in namespaces made with `api.add_namespace(name, **{"gpubot.dev/managed":
-  "true"})`. Posting the policies' own objects through the client does the same (policies.py).
+- `api.policies.install_shipped()`: the admission policies of deploy/kubernetes, evaluated, in
+  namespaces made with `api.add_namespace(name, **{"gpubot.dev/managed": "true"})`;
+  `.install(path)` for others, or post them through the client.
 - `api.faults`: `.slow`, `.shed` (429), `.fail(500)`, `.hang` (half-open), `.lose_answer`, `.cut`,
   `.conflict_next`, `.before(action)`; each takes methods, `path=` (a regular expression) and
   `times=`. `api.down()` and `api.up()`; `api.drop_watches(broken=True)`; `api.compact()` (the

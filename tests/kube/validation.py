@@ -7,16 +7,19 @@ import re
 from collections.abc import Callable
 
 from tests.kube.documents import Json
+from tests.kube.expressions import Malformed, check
 from tests.kube.kinds import (
     CONFIG_MAP,
     DEPLOYMENT,
     EVENT,
     JOB,
     LEASE,
+    MUTATING_POLICY,
     NODE,
     POD,
     REPLICA_SET,
     STATEFUL_SET,
+    VALIDATING_POLICY,
     Kind,
 )
 from tests.kube.selectors import selects
@@ -85,6 +88,33 @@ def _check_lease(body: Json) -> list[Cause]:
     return causes
 
 
+def _check_mutating(body: Json) -> list[Cause]:
+    causes: list[Cause] = []
+    if not body["spec"].get("reinvocationPolicy"):
+        causes.append(required_value("spec.reinvocationPolicy"))
+    for place, mutation in enumerate(body["spec"].get("mutations") or []):
+        for part in ("applyConfiguration", "jsonPatch"):
+            if part in mutation:
+                path = f"spec.mutations[{place}].{part}.expression"
+                causes += _check_expression(path, mutation[part]["expression"])
+    return causes
+
+
+def _check_validating(body: Json) -> list[Cause]:
+    causes: list[Cause] = []
+    for place, rule in enumerate(body["spec"].get("validations") or []):
+        causes += _check_expression(f"spec.validations[{place}].expression", rule["expression"])
+    return causes
+
+
+def _check_expression(path: str, expression: str) -> list[Cause]:
+    try:
+        check(expression)
+    except Malformed as error:
+        return [invalid_value(path, json.dumps(expression), f"compilation failed: {error}")]
+    return []
+
+
 def _check_node(body: Json) -> list[Cause]:
     allowed = ["NoSchedule", "PreferNoSchedule", "NoExecute"]
     causes = [
@@ -124,6 +154,8 @@ def _check_workload_change(before: Json, body: Json) -> list[Cause]:
 _CHECKS: dict[Kind, Callable[[Json], list[Cause]]] = {
     POD: check_pod,
     JOB: check_new_job,
+    MUTATING_POLICY: _check_mutating,
+    VALIDATING_POLICY: _check_validating,
     NODE: _check_node,
     LEASE: _check_lease,
     CONFIG_MAP: _check_config_map,
