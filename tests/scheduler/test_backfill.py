@@ -45,7 +45,7 @@ from tests.scheduler.worlds import QUEUES, World, layouts, workloads
 
 RACK = "example.com/rack"
 CAREFUL = settings(
-    max_examples=40,
+    max_examples=100,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -116,7 +116,7 @@ class Punctual:
 
     def until(self, at: float) -> None:
         """Let happen what is due before and at that time, in order."""
-        while (due := min(self.ends.values(), default=math.inf)) <= at:
+        while self.ends and (due := min(self.ends.values())) <= at:
             self.now = due
             for one in sorted(w for w, end in self.ends.items() if end == due):
                 del self.ends[one]
