@@ -16,7 +16,6 @@ from bot.asks import SHORTEST_LEASE, Ask, Nearness, Provision, Together
 from bot.terms import NAME_AT_MOST, Terms
 from bot.views import RefusalCode, Refused
 from scheduler import routing
-from scheduler.layout import PROVISION_LABEL
 from scheduler.model import (
     GPU,
     Figure,
@@ -208,20 +207,13 @@ def model_of(ask: Ask, terms: Terms) -> str | None:
     return spellings.get(ask.model.lower())
 
 
-def _provisions(ask: Ask, terms: Terms) -> tuple[str, ...]:
-    """How nodes of the model are had, in the policy's order."""
-    model = model_of(ask, terms)
-    flavors = (each for each in terms.layout.flavors if model in (None, each.model))
-    labels = (each.node_labels.get(PROVISION_LABEL) for each in flavors)
-    return tuple(dict.fromkeys(label for label in labels if label is not None))
-
-
 def _small_print(ask: Ask, person: Person, terms: Terms) -> Refused | None:
     """What else can be wrong: model, priority, name."""
     if ask.model is not None and model_of(ask, terms) is None:
         found = near(ask.model, terms.models) or terms.models
         return refuse(RefusalCode.UNKNOWN_MODEL, found, model=ask.model)
-    if ask.provision is not None and ask.provision not in (had := _provisions(ask, terms)):
+    had = terms.provisions(model_of(ask, terms))
+    if ask.provision is not None and ask.provision not in had:
         return refuse(RefusalCode.NO_PROVISION, had, provision=ask.provision, model=ask.model or "")
     allowed = terms.priorities(person.role)
     if ask.priority is not None and ask.priority not in allowed:

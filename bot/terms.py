@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from scheduler.layout import HOSTNAME, AfterLease, Flavor, Layout, Pool
+from scheduler.layout import HOSTNAME, PROVISION_LABEL, AfterLease, Flavor, Layout, Pool
 from scheduler.model import GPU, CohortName, Priority, QueueName, Seconds, Spend, TeamName
 from storage.records import Role
 
@@ -106,6 +106,12 @@ class Terms:
         )
         found = (self.layout.flavor(name) for name in names)
         return tuple(flavor for flavor in found if model in (None, flavor.model))
+
+    def provisions(self, model: str | None = None) -> tuple[str, ...]:
+        """How nodes of a model (None: of any) are had, in the policy's order."""
+        flavors = (each for each in self.layout.flavors if model in (None, each.model))
+        labels = (each.node_labels.get(PROVISION_LABEL) for each in flavors)
+        return tuple(dict.fromkeys(label for label in labels if label is not None))
 
     def levels(self, flavors: Iterable[Flavor] | None = None) -> dict[str, str]:
         """The node labels of topology levels by the word people say, from coarse to fine."""

@@ -348,6 +348,7 @@ class Choices:
     most_lease: float
     node_gpus: int
     levels: tuple[str, ...] = ()
+    provisions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

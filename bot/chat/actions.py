@@ -50,6 +50,8 @@ class Input(enum.StrEnum):
     PREEMPTIBLE = "preemptible"
     NAME = "name"
     TOPOLOGY = "topology"
+    MINIMUM = "minimum"
+    PROVISION = "provision"
 
 
 class _Value(BaseModel):

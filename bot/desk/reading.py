@@ -189,6 +189,7 @@ class Reading(Office):
             most_lease=self._terms.longest_lease(),
             node_gpus=self._terms.node_gpus(),
             levels=tuple(word for word in self._terms.levels() if word != "node"),
+            provisions=self._terms.provisions(),
         )
 
     def person(self, person_id: str) -> Person | None:

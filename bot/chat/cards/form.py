@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bot.asks import Ask, Nearness, Together
+from bot.asks import Ask, Nearness, Provision, Together
 from bot.chat import grammar
 from bot.chat.actions import FORM, FormPlace, Input
 from bot.chat.grammar.request import LONGEST_NAME
@@ -47,6 +47,19 @@ def form(voice: Voice, choices: Choices, place: FormPlace, prefill: Ask | None =
             _nearness(voice, choices.levels),
             spell_topology(ask.topology) if ask.topology else _NO_MATTER,
         ),
+        _typed(
+            Input.MINIMUM,
+            words.form_minimum,
+            words.form_minimum_hint,
+            str(ask.minimum or ""),
+            optional=True,
+        ),
+        _chosen(
+            Input.PROVISION,
+            words.form_provision,
+            _provisions(voice, choices.provisions),
+            ask.provision.value if ask.provision else _NO_MATTER,
+        ),
         _typed(Input.NAME, words.form_name, words.form_name_hint, ask.name or "", optional=True),
     ]
     return {
@@ -79,6 +92,13 @@ def read_form(voice: Voice, state: Mapping[str, object]) -> Filled:
     else:
         wrong = read.missing if isinstance(read, grammar.Form) else read
         errors[Input.SIZE.value] = _say(voice, wrong)
+    least = _value(state, Input.MINIMUM)
+    if least and not errors:
+        read = grammar.parse(f"request {size} at least {least}")
+        if isinstance(read, grammar.Request):
+            ask = read.ask
+        else:
+            errors[Input.MINIMUM.value] = _say(voice, read)
     lease = _value(state, Input.LEASE)
     if lease:
         timed = grammar.parse(f"1 gpu {lease}")
@@ -99,6 +119,7 @@ def read_form(voice: Voice, state: Mapping[str, object]) -> Filled:
         spend=Spend.HIGH if _value(state, Input.SPEND) == Spend.HIGH.value else Spend.LOW,
         name=name or None,
         topology=_as_topology(_value(state, Input.TOPOLOGY)),
+        provision=_as_provision(_value(state, Input.PROVISION)),
     )
     return Filled(replace(ask, text=grammar.spell(ask)), errors)
 
@@ -109,6 +130,8 @@ _FIELDS: dict[RefusalCode, Input] = {
     RefusalCode.NOT_YOUR_TEAM: Input.TEAM,
     RefusalCode.UNKNOWN_MODEL: Input.MODEL,
     RefusalCode.UNKNOWN_LEVEL: Input.TOPOLOGY,
+    RefusalCode.NO_PROVISION: Input.PROVISION,
+    RefusalCode.NO_SMALLER_START: Input.MINIMUM,
     RefusalCode.LEASE_TOO_LONG: Input.LEASE,
     RefusalCode.LEASE_TOO_SHORT: Input.LEASE,
     RefusalCode.PRIORITY_NOT_ALLOWED: Input.PRIORITY,
@@ -169,6 +192,19 @@ def _nearness(voice: Voice, levels: Sequence[str]) -> dict[str, str]:
             shown[said] = words.form_topology_level(said)
     shown[Nearness.SPREAD.value] = words.form_topology_spread
     return shown
+
+
+def _provisions(voice: Voice, provisions: Sequence[str]) -> dict[str, str]:
+    """What can be chosen about how nodes are had: nothing where there is one way only."""
+    if len(provisions) < 2:
+        return {}
+    words = voice.words
+    shown = {each: words.provision_word(each) for each in provisions}
+    return {_NO_MATTER: words.form_provision_any, **shown}
+
+
+def _as_provision(value: str | None) -> Provision | None:
+    return Provision(value) if value in set(Provision) else None
 
 
 def _as_topology(value: str | None) -> Together | None:

@@ -124,7 +124,9 @@ def general_help(voice: Voice, *, admin: bool = False) -> Message:
 def verb_help(voice: Voice, verb: Verb) -> Message:
     """One command with all its examples."""
     words = voice.words
-    return build([Lines(words.help_verb(verb)), Lines(words.examples(verb, voice.command))])
+    for_admins = words.help_admin() if verb in ADMIN_VERBS else Markup()
+    examples = words.examples(verb, voice.command)
+    return build([Lines(words.help_verb(verb)), Lines(examples), Note(for_admins)])
 
 
 def mistake(voice: Voice, wrong: GrammarError) -> Message:

@@ -15,7 +15,7 @@ from bot.identity import LinkAnswer, LinkAnswered, LinkRefusal, LinkRefused
 from bot.preferences import Preferences, changed
 from bot.reports import ReportView
 from bot.views import RefusalCode, Refused
-from storage.records import Person, Recipe
+from storage.records import Person, Recipe, Role
 from storage.states import RequestState
 from tests.bot.chat import accounting, saying
 
@@ -46,6 +46,7 @@ class MemoryDesk:
         self.wishes: list[tuple[str, Wish, bool]] = []
         self.wrong: tuple[Refused, ...] = ()
         self.offered = saying.CHOICES
+        self.roles: dict[str, Role] = {}
         self.preferred: dict[str, Preferences] = {}
         self.acknowledged: list[tuple[str, str]] = []
         self.before: Callable[[], None] = lambda: None
@@ -190,7 +191,8 @@ class MemoryDesk:
         return self.offered
 
     def person(self, person_id: str) -> Person | None:
-        return saying.person(person_id)
+        known, role = saying.person(person_id), self.roles.get(person_id)
+        return known if known is None or role is None else dataclasses.replace(known, role=role)
 
     def preferences(self, person_id: str) -> Preferences:
         return self.preferred.get(person_id, Preferences())

@@ -436,6 +436,7 @@ CHOICES = views.Choices(
     most_lease=72 * HOUR,
     node_gpus=8,
     levels=("block", "rack"),
+    provisions=("reserved", "spot"),
 )
 HOME = views.HomeView(
     person=ANN,

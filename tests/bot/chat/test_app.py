@@ -22,7 +22,7 @@ from bot.chat.voices import Voices
 from bot.chat.webslack import SlackThreads
 from bot.views import NotReady, RefusalCode, Refused
 from scheduler.model import LimitKind
-from storage.records import Person
+from storage.records import Person, Role
 from storage.states import RequestState
 from tests.bot.chat import saying
 from tests.bot.chat.desks import MemoryDesk, MemoryOnce
@@ -573,6 +573,16 @@ def test_everybody_is_answered_in_their_own_language(room: Room) -> None:
     assert chinese.startswith("*你的请求*")
     assert english.startswith("*Yours*")
     assert "没有单位" in mistake
+
+
+def test_only_admins_are_shown_what_admins_may_say(room: Room) -> None:
+    room.command("help", user=saying.ANN)
+    room.desk.roles[saying.ANN] = Role.ADMIN
+    room.command("help", user=saying.ANN)
+    room.quiet()
+    plain, admin = (call["text"] for call in room.slack.of("respond"))
+    assert "/gpu pause" not in plain
+    assert "/gpu pause" in admin
 
 
 def test_the_form_and_home_speak_the_language_of_who_opens_them(room: Room) -> None:

@@ -237,7 +237,7 @@ def test_ten_thousand_rows_are_cut_with_a_count() -> None:
 
 
 def filled(**values: str) -> dict[str, Any]:
-    chosen = {"model", "team", "priority", "preemptible", "spend"}
+    chosen = {"model", "team", "priority", "preemptible", "spend", "provision"}
     return {
         key: {key: {"selected_option": {"value": value}} if key in chosen else {"value": value}}
         for key, value in values.items()
@@ -261,6 +261,14 @@ def test_a_filled_form_is_the_ask_that_was_typed() -> None:
     assert typed == grammar.Request(dataclasses.replace(read.ask))
 
 
+def test_a_form_asks_for_a_smaller_start_and_a_kind_of_nodes() -> None:
+    read = read_form(VOICE, filled(size="4节点", lease="8小时", minimum="2", provision="spot"))
+    assert not read.errors
+    assert read.ask.text == "4 nodes 8h at least 2 spot"
+    nothing = read_form(VOICE, filled(size="16", provision="any"))
+    assert (nothing.ask.provision, nothing.ask.minimum) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("values", "fields"),
     [
@@ -271,6 +279,10 @@ def test_a_filled_form_is_the_ask_that_was_typed() -> None:
         ({"size": "16", "lease": "0h"}, {"lease"}),
         ({"size": "16", "lease": "soon"}, {"lease"}),
         ({"size": "16", "lease": "8h", "name": "n" * 61}, {"name"}),
+        ({"size": "16", "lease": "8h", "minimum": "32"}, {"minimum"}),
+        ({"size": "2 nodes", "lease": "8h", "minimum": "8 gpus"}, {"minimum"}),
+        ({"size": "16", "lease": "8h", "minimum": "0"}, {"minimum"}),
+        ({"size": "x", "lease": "8h", "minimum": "x"}, {"size"}),
         ({"size": "x" * 5000, "lease": "x" * 5000}, {"size", "lease"}),
     ],
 )

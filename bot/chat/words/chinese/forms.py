@@ -33,6 +33,10 @@ class Forms(Standing, Mistakes):
     form_topology = "放置"
     form_topology_any = "不限：怎么合适怎么放"
     form_topology_spread = "分散：任意节点"
+    form_minimum = "至少"
+    form_minimum_hint = "可以接受的最小规模，单位同上"
+    form_provision = "节点类型"
+    form_provision_any = "不限"
     form_name = "名称"
     form_name_hint = "方便你和别人认出它"
     button_why = "为什么？"
@@ -59,6 +63,10 @@ class Forms(Standing, Mistakes):
         """`同一机架，放不下就等` and `尽量同一机架，放得下才用`."""
         rest = "放不下就等" if said.startswith("same") else "放得下才用"
         return f"{self.topology(said)}，{rest}"
+
+    def provision_word(self, provision: str) -> str:
+        """How nodes are had, as people say it."""
+        return self.provision(provision)
 
     def confirm_cancel_title(self, request: str) -> str:
         """Asks before a request is cancelled."""

@@ -33,6 +33,10 @@ class Forms(Standing, Mistakes):
     form_topology = "Near each other"
     form_topology_any = "No matter: as it fits best"
     form_topology_spread = "Spread: on any nodes"
+    form_minimum = "At least"
+    form_minimum_hint = "The smallest start that would do, counted as above"
+    form_provision = "Kind of nodes"
+    form_provision_any = "No matter"
     form_name = "Name"
     form_name_hint = "What you and others will know it by"
     button_why = "Why?"
@@ -59,6 +63,12 @@ class Forms(Standing, Mistakes):
         """`Same rack: all of it or wait` and `Prefer rack: if it fits there now`."""
         rest = "or wait until one has room" if said.startswith("same") else "if one has room"
         return f"{said[:1].upper()}{said[1:]}, {rest}"
+
+    def provision_word(self, provision: str) -> str:
+        """How nodes are had, as people say it."""
+        return {"reserved": "Reserved", "spot": "Spot", "flex-start": "Flex-start"}.get(
+            provision, provision
+        )
 
     def priority_word(self, priority: str) -> str:
         """A level of priority as people say it."""

@@ -31,6 +31,10 @@ class Forms(Protocol):
     form_topology: str
     form_topology_any: str
     form_topology_spread: str
+    form_minimum: str
+    form_minimum_hint: str
+    form_provision: str
+    form_provision_any: str
     form_name: str
     form_name_hint: str
     button_why: str
@@ -54,6 +58,10 @@ class Forms(Protocol):
 
     def form_topology_level(self, said: str) -> str:
         """`Same rack: all of it or wait` and `Prefer rack: if it fits there now`."""
+        ...
+
+    def provision_word(self, provision: str) -> str:
+        """How nodes are had, as people say it."""
         ...
 
     def priority_word(self, priority: str) -> str:
