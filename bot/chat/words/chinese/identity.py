@@ -19,7 +19,7 @@ _ROLES: Mapping[Role, str] = {
     Role.ADMIN: "管理员",
 }
 _REFUSED: Mapping[LinkRefusal, str] = {
-    LinkRefusal.UNKNOWN_TEAM: "没有团队 {team}。请说 {list}。",
+    LinkRefusal.UNKNOWN_TEAM: "没有团队 {team}。请说 {list} 。",
     LinkRefusal.UNKNOWN_PERSON: "我不认识 {person}。",
     LinkRefusal.ALREADY_IN: "{person} 已经在团队 {team} 中。",
     LinkRefusal.FILED: "你的团队写在人员文件中，只有管理员能改。请找 {asked} 。",
@@ -51,7 +51,7 @@ class Identity(Units):
         if view.filed:
             how = say("这写在人员文件中。")
         return say(
-            "你是 {name}，{role}{inside}。{asked}{how}",
+            "你是 {name}，{role}{inside}。{asked} {how}",
             name=view.name,
             role=_ROLES[view.role],
             inside=inside,
@@ -102,7 +102,7 @@ class Identity(Units):
     def link_told(self, args: notices.LinkAnsweredArgs, by: Markup) -> Markup:
         """To who asked: what the lead said."""
         if args.agreed:
-            text = "*团队 {team}* · {by} 已把你加入团队。可以申请 GPU 了：`/gpu 8 h100 8小时`。"
+            text = "*团队 {team}* · {by} 已把你加入团队。可以申请 GPU 了： `/gpu 8 h100 8小时` 。"
         else:
             text = "*团队 {team}* · {by} 没有把你加入团队。如果弄错了，请与对方联系。"
         return say(text, team=args.team, by=by)

@@ -57,7 +57,7 @@ _EXPECTED: dict[Expected, str] = {
     Expected.MINIMUM: "这里应是可以接受的最小规模，单位与大小相同。",
     Expected.IMAGE: "这里应是要运行的镜像，例如 `nvcr.io/nvidia/pytorch:25.01-py3` 。",
     Expected.CHANGE: "请用申请时的词说明要改什么。",
-    Expected.PERSON: "这里应是同事：`@` 加名字。",
+    Expected.PERSON: "这里应是同事： `@` 加名字。",
     Expected.PERIOD: "报告按 `周` 或 `月` 统计。",
     Expected.PREFERENCE: (
         "可以设置 `语言` 、 `免打扰` 、 `时区` 、 `通知` 、 `地点` 、 `摘要` ，"

@@ -116,7 +116,7 @@ class Units:
     def no_team(self) -> Markup:
         """What a person without a team has to do first."""
         return say(
-            "你还不属于任何团队，用卡没有记账对象。`/gpu link` 加团队名可以请负责人把你加入。"
+            "你还不属于任何团队，用卡没有记账对象。 `/gpu link` 加团队名可以请负责人把你加入。"
         )
 
     def or_list(self, words: Sequence[str]) -> Markup:
