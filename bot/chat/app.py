@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import re
-import secrets
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -18,8 +17,9 @@ from pydantic import BaseModel, ValidationError
 from slack_bolt import App
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk import WebClient
-from slack_sdk.errors import SlackApiError
+from slack_sdk.errors import SlackApiError, SlackClientError
 
+from bot import mishaps
 from bot.asks import Ask
 from bot.chat import conversation, grammar
 from bot.chat.actions import (
@@ -382,18 +382,24 @@ class Faults:
         if isinstance(error, NotReady):
             self._tell(body, lambda words: words.not_ready())
             return
-        fault = secrets.token_hex(4)
         kind = body.get("command") or (body.get("event") or {}).get("type") or body.get("type")
-        self._logger.error("fault %s while handling %s", fault, kind, exc_info=error)
+        fault = mishaps.note(self._logger, f"handling {kind}", error)
         self._tell(body, lambda words: words.unexpected(fault))
 
     def _tell(self, body: Body, sentence: Callable[[Words], Markup]) -> None:
+        """Where they asked; directly if that place is closed."""
         try:
             place = place_of(body)
-            words = self._chat.voices.of(place.user).words
-            self._chat.replier.privately(place, build([Lines(sentence(words))]))
-        except (KeyError, OSError, SlackApiError):
-            self._logger.exception("a failure could not be told to the person")
+            message = build([Lines(sentence(self._chat.voices.of(place.user).words))])
+        except (KeyError, TypeError):  # nobody is behind this payload
+            return
+        for where in (place, Place(user=place.user)):
+            try:
+                self._chat.replier.privately(where, message)
+            except (OSError, SlackApiError, SlackClientError) as failed:
+                mishaps.note(self._logger, "telling a person of a failure", failed)
+            else:
+                return
 
 
 def _press_key(body: Body) -> str:

@@ -25,7 +25,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from bot import mishaps
+from bot.chat.discreet import discreet_logger
+
 log = logging.getLogger(__name__)
+
+_faults = discreet_logger("gpubot.chat.workers")
 
 MOST_TRIES = 10
 """How often a delivery is taken up again: one that ends every process is given up then."""
@@ -155,14 +160,22 @@ class Workers(ThreadPoolExecutor):
 
     def submit(self, fn: Callable[_P, _R], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_R]:
         """Run it in a thread, and hold the delivery under way here until it is over."""
+
+        def watched() -> _R:
+            try:
+                return fn(*args, **kwargs)
+            except Exception as error:
+                mishaps.note(_faults, "working on a delivery", error)  # nobody asks the future
+                raise
+
         under_way = _UNDER_WAY.get()
         if under_way is None:
-            return super().submit(fn, *args, **kwargs)
+            return super().submit(watched)
         spool, name = under_way
 
         def run() -> _R:
             try:
-                return fn(*args, **kwargs)
+                return watched()
             finally:
                 spool.release(name)
 

@@ -26,6 +26,8 @@ from apscheduler.events import (
 from apscheduler.executors.pool import ThreadPoolExecutor as TickExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 
+from bot import mishaps
+
 log = logging.getLogger(__name__)
 
 LATENESS = 24 * 3600  # a late tick still runs, once: better late than never
@@ -163,7 +165,7 @@ class Ticker:
             log.warning("tick %s missed its time %s", name, event.scheduled_run_time)
         elif event.code == EVENT_JOB_ERROR:
             pulse.failed += 1
-            log.error("tick %s failed", name, exc_info=event.exception)
+            mishaps.note(log, f"running tick {name}", event.exception)
         elif event.code == EVENT_JOB_MAX_INSTANCES:
             log.debug("tick %s is still running", name)
         if pulse.wanted and event.code in {EVENT_JOB_ERROR, EVENT_JOB_EXECUTED}:

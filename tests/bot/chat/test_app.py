@@ -508,6 +508,21 @@ def test_a_broken_desk_gives_an_id_that_is_in_the_log(
         assert secret not in caplog.text
 
 
+def test_a_fault_is_told_directly_where_the_place_it_was_asked_in_is_closed(
+    room: Room, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken() -> None:
+        raise RuntimeError("boom")
+
+    room.desk.before = broken
+    room.slack.errors["chat.postEphemeral"] = ["fatal_error"]
+    with caplog.at_level(logging.ERROR):
+        room.mention("status")
+        (answer,) = room.said("chat.postMessage")
+    assert answer["channel"] == saying.ANN
+    assert answer["text"].split("`")[1] in caplog.text
+
+
 def test_an_engine_that_is_not_there_yet_is_no_fault(
     room: Room, caplog: pytest.LogCaptureFixture
 ) -> None:
