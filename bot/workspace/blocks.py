@@ -32,6 +32,7 @@ _CHOICES = frozenset(
         "static_select",
         "multi_static_select",
         "users_select",
+        "external_select",
         "checkboxes",
         "radio_buttons",
         "datepicker",
@@ -229,6 +230,18 @@ class BlockCheck:
         elif kind == "plain_text_input":
             self.length(element.get("initial_value"), 3000, f"{at}/initial_value", least=0)
         return element
+
+    def offered(self, answer: Json) -> list[Json]:
+        """Check what an app offers in an external select: at most 100 options, or none."""
+        options = answer.get("options")
+        if not isinstance(options, list):
+            self.blame("must be an array", "/options")
+            return []
+        if len(options) > 100:
+            self.blame("no more than 100 items allowed", "/options")
+        for n, option in enumerate(options):
+            self._option(option, f"/options/{n}")
+        return options
 
     def _options(self, element: Json, kind: str, at: str) -> None:
         groups = element.get("option_groups")

@@ -41,6 +41,7 @@ def _initial(element: Json) -> Json | None:
         return None
     names = {
         "static_select": ("selected_option", "initial_option"),
+        "external_select": ("selected_option", "initial_option"),
         "radio_buttons": ("selected_option", "initial_option"),
         "checkboxes": ("selected_options", "initial_options"),
         "multi_static_select": ("selected_options", "initial_options"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bot.workspace.blocks import BlockCheck
 from bot.workspace.forms import form_errors, merge_values
 from bot.workspace.options import Command
 from bot.workspace.rooms import Room
@@ -257,6 +258,57 @@ class Interactions:
         payload = self._envelope("shortcut", person)
         payload |= {"callback_id": callback_id, "action_ts": self._space.rooms.stamps.next()}
         return await self._interact(payload)
+
+    async def shortcut_on(self, person: str, room_id: str, ts: str, callback_id: str) -> Json:
+        """Use a shortcut from the menu of a message."""
+        room = self._room(person, room_id)
+        message = room.messages.get(ts)
+        if message is None:
+            raise SlackError("message_not_found")
+        known = {s.callback_id for s in self._space.options.shortcuts if s.on_message}
+        if callback_id not in known:
+            raise SlackError("invalid_callback_id")
+        thread = message.get("thread_ts")
+        payload = self._envelope("message_action", person)
+        payload |= {
+            "callback_id": callback_id,
+            "action_ts": self._space.rooms.stamps.next(),
+            "channel": {"id": room.id, "name": "directmessage" if room.is_im else room.name},
+            "message": message,
+            "message_ts": ts,
+            "response_url": self._response_url(person, room, None, thread),
+        }
+        return await self._interact(payload)
+
+    async def suggest(
+        self, person: str, view_id: str, block_id: str, action_id: str, typed: str
+    ) -> Json:
+        """What an external select of a modal offers for what was typed."""
+        view = self._space.views.find(person, view_id)
+        parts = [e for b in (view or {}).get("blocks", ()) for e in _elements(b)]
+        menu = next((e for e in parts if e.get("action_id") == action_id), None)
+        if view is None or menu is None or menu["type"] != "external_select":
+            raise SlackError("action_not_found")
+        if len(typed) < int(menu.get("min_query_length", 3)):
+            return {"options": []}
+        payload = self._envelope("block_suggestion", person, view=view_id)
+        payload |= {
+            "view": view,
+            "container": {"type": "view", "view_id": view_id},
+            "block_id": block_id,
+            "action_id": action_id,
+            "value": typed,
+        }
+        outcome = await self._interact(payload)
+        if "error" in outcome:
+            return outcome
+        check = BlockCheck(self._space.ids)
+        options = check.offered(outcome["ack"])
+        return (
+            {"error": "invalid_options", "problems": check.problems}
+            if check.problems
+            else {"options": options}
+        )
 
     def open_home(self, person: str, tab: str = "home") -> Json:
         """Look at the app's Home tab (or its messages): the app is told."""

@@ -20,10 +20,11 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortcut:
-    """A global shortcut the app has registered."""
+    """A shortcut the app has registered: global, or one in the menu of each message."""
 
     callback_id: str
     label: str
+    on_message: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +68,17 @@ class WorldTime:
 class Options:
     """Everything that can be chosen. The defaults are Slack's own, in seconds.
 
+    With a `request_url` the app is reached over HTTP there, signed with `signing_secret`,
+    instead of Socket Mode.
+
     `clock` is for a world whose time is not ours; `last_request` gives the id of the
     request that a person made last. Both are for the page alone.
     """
 
     bot_token: str = field(default="xoxb-local-gpubot", repr=False)
     app_token: str = field(default="xapp-local-gpubot", repr=False)
+    signing_secret: str = field(default="local-signing-secret", repr=False)
+    request_url: str | None = None
     limits: RateLimits = field(default_factory=RateLimits)
     ack_timeout: float = 3.0
     retry_delays: tuple[float, ...] = (0.0, 60.0, 300.0)

@@ -36,6 +36,8 @@ class PageApi:
             "submit": self._submit,
             "close": self._close,
             "shortcut": self._shortcut,
+            "shortcut-on": self._shortcut_on,
+            "suggest": self._suggest,
             "home": self._home,
             "read": self._read,
             "edit": self._edit,
@@ -80,7 +82,8 @@ class PageApi:
                 for c in options.commands
             ],
             "shortcuts": [
-                {"callback_id": s.callback_id, "label": s.label} for s in options.shortcuts
+                {"callback_id": s.callback_id, "label": s.label, "on_message": s.on_message}
+                for s in options.shortcuts
             ],
             "suggestions": [
                 {"label": s.label, "about": s.about, "command": s.command, "fallback": s.fallback}
@@ -123,9 +126,12 @@ class PageApi:
         return JSONResponse(self.boot(person))
 
     async def history(self, request: Request) -> Response:
-        """GET /page/history: a room, or with `ts` a thread, with what only this person sees."""
+        """GET /page/history: a room, or with `ts` a thread, with what only this person sees.
+
+        Of a room the latest messages, or with `before` those that came before that moment.
+        """
         query = request.query_params
-        person, ts = query.get("person", ""), query.get("ts")
+        person, ts, before = query.get("person", ""), query.get("ts"), query.get("before")
         try:
             room = self._space.room(query.get("channel", ""))
         except SlackError as error:
@@ -133,11 +139,16 @@ class PageApi:
         if not room.seen_by(person):
             return JSONResponse({"ok": False, "error": "channel_not_found"}, status_code=404)
         private = self._space.ephemerals.all(person, room.id)
+        if before:
+            earlier = [m for m in room.top() if m["ts"] < before]
+            more = len(earlier) > RECENT
+            return JSONResponse({"messages": earlier[-RECENT:], "more": more})
         if ts:
             messages = [*room.thread(ts), *(m for m in private if m.get("thread_ts") == ts)]
         else:
             messages = [*room.top()[-RECENT:], *(m for m in private if not m.get("thread_ts"))]
-        return JSONResponse({"messages": sorted(messages, key=lambda message: message["ts"])})
+        ordered = sorted(messages, key=lambda message: message["ts"])
+        return JSONResponse({"messages": ordered, "more": not ts and len(room.top()) > RECENT})
 
     async def last(self, request: Request) -> Response:
         """GET /page/last: the request that a person made last, for suggestions."""
@@ -188,6 +199,16 @@ class PageApi:
 
     async def _shortcut(self, person: str, args: Json) -> Json:
         return await self._acts.shortcut(person, str(args.get("callback_id", "")))
+
+    async def _shortcut_on(self, person: str, args: Json) -> Json:
+        place = (str(args.get("channel", "")), str(args.get("ts", "")))
+        return await self._acts.shortcut_on(person, *place, str(args.get("callback_id", "")))
+
+    async def _suggest(self, person: str, args: Json) -> Json:
+        where = [str(args.get(name, "")) for name in ("view_id", "block_id", "action_id")]
+        return await self._acts.suggest(
+            person, where[0], where[1], where[2], str(args.get("value", ""))
+        )
 
     async def _home(self, person: str, args: Json) -> Json:
         return self._acts.open_home(person, str(args.get("tab", "home")))

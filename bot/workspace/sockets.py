@@ -22,6 +22,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from bot.workspace.faults import FaultKind, Faults
 from bot.workspace.options import Options
+from bot.workspace.posting import Poster, PostError
 from bot.workspace.wire import Json
 
 TICKET_LIFE = 30.0
@@ -66,6 +67,7 @@ class Sockets:
 
     def __init__(self, options: Options, faults: Faults, app_id: str) -> None:
         self._options = options
+        self.request_url = options.request_url
         self._faults = faults
         self._app_id = app_id
         self._tickets: dict[str, float] = {}
@@ -237,6 +239,8 @@ class Sockets:
                 return
 
     async def _deliver(self, kind: str, envelope: Json) -> Json:
+        if self.request_url is not None:
+            return await self._post(kind, envelope, self.request_url)
         if not self._connections:
             raise DeliveryError("dispatch_failed")
         envelope = {"envelope_id": str(uuid.uuid4()), **envelope}
@@ -255,6 +259,27 @@ class Sockets:
             raise DeliveryError("operation_timeout") from error
         finally:
             self._waiting.pop(name, None)
+        self.deliveries.append(
+            Delivered(kind=kind, envelope_id=name, seconds=time.monotonic() - started)
+        )
+        return answer
+
+    async def _post(self, kind: str, envelope: Json, url: str) -> Json:
+        """Deliver over HTTP; duplicates and delays are Slack's here, too."""
+        poster = Poster(url, self._options.signing_secret, self._options.ack_timeout)
+        late = self._faults.take(FaultKind.LATE, kind)
+        if late is not None:
+            await asyncio.sleep(late.seconds)
+        if self._faults.take(FaultKind.LOST, kind) or self._faults.take(FaultKind.DEAF, kind):
+            raise DeliveryError("operation_timeout")
+        started = time.monotonic()
+        try:
+            answer = await poster.post(kind, envelope)
+            if self._faults.take(FaultKind.DUPLICATE, kind):
+                await poster.post(kind, {**envelope, "retry_attempt": 1, "retry_reason": "timeout"})
+        except PostError as error:
+            raise DeliveryError(error.code) from error
+        name = str(uuid.uuid4())
         self.deliveries.append(
             Delivered(kind=kind, envelope_id=name, seconds=time.monotonic() - started)
         )

@@ -122,6 +122,22 @@ class Visitor:
         """Use a global shortcut."""
         return self._do("shortcut", callback_id=callback_id)
 
+    def shortcut_on(self, channel: str, ts: str, callback_id: str) -> Json:
+        """Use a shortcut from the menu of a message."""
+        return self._do("shortcut-on", channel=channel, ts=ts, callback_id=callback_id)
+
+    def suggest(self, view: Json, action_id: str, typed: str) -> list[Json]:
+        """What an external select offers for what was typed."""
+        block_id = _block_of(view["blocks"], action_id)
+        place = {"view_id": view["id"], "block_id": block_id, "action_id": action_id}
+        found: list[Json] = self._do("suggest", **place, value=typed)["options"]
+        return found
+
+    def earlier(self, channel: str, before: str) -> list[Json]:
+        """The messages of a room that came before a moment, oldest first."""
+        found: list[Json] = self._see("history", channel=channel, before=before)["messages"]
+        return found
+
     def edit(self, channel: str, ts: str, text: str) -> Json:
         """Change an own message."""
         return self._do("edit", channel=channel, ts=ts, text=text)

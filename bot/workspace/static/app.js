@@ -148,7 +148,10 @@ async function go(place) {
   const front = place.room === [...space.rooms.keys()][0]; // newcomers arrive in the first room
   tries.replaceChildren((front && welcome(space, (command) => { composer.put(command); composer.submit(); })) || "");
   newAfter = room.unread ? room.read : null;
-  list = new MessageList(space, { press, openThread: (message) => thread.open(place.room, message) });
+  list = new MessageList(space, { press, openThread: (message) => thread.open(place.room, message),
+    earlier: () => showEarlier(place.room),
+    shortcut: (message, callback) => post("shortcut-on", {
+      person: space.me, channel: place.room, ts: message.ts, callback_id: callback }) });
   list.introduce(room.is_im ? space.boot.app.name : `#${room.name}`, room.is_im ? space.boot.app.about : room.topic);
   stage.replaceChildren(list.scroller);
   await load(place.room);
@@ -164,6 +167,27 @@ async function load(room) {
   space.messages.set(room, messages);
   const answer = await get("/page/history", { person: space.me, channel: room });
   for (const message of answer.messages || []) if (!messages.has(message.ts)) messages.set(message.ts, message);
+  window_of(room).more = Boolean(answer.more);
+}
+
+// How much of a room is shown, and whether the server has more above it.
+const windows = new Map();
+function window_of(room) {
+  if (!windows.has(room)) windows.set(room, { size: 500, more: false });
+  return windows.get(room);
+}
+
+async function showEarlier(room) {
+  const view = window_of(room);
+  const messages = space.messages.get(room);
+  if (messages.size <= view.size && view.more) {
+    const oldest = [...messages.keys()].sort((a, b) => Number(a) - Number(b))[0];
+    const answer = await get("/page/history", { person: space.me, channel: room, before: oldest });
+    for (const message of answer.messages || []) messages.set(message.ts, message);
+    view.more = Boolean(answer.more);
+  }
+  view.size += 200;
+  refresh(room);
 }
 
 function refresh(channel, jump = false) {
@@ -172,7 +196,9 @@ function refresh(channel, jump = false) {
   const top = [...(space.messages.get(channel)?.values() || [])].filter((message) =>
     !message.thread_ts || message.thread_ts === message.ts || message.subtype === "thread_broadcast");
   top.sort((a, b) => Number(a.ts) - Number(b.ts) || (a.ts < b.ts ? -1 : 1));
-  list.show(top.slice(-500), { newAfter, jump });
+  const view = window_of(channel);
+  list.show(top.slice(-view.size), { newAfter, jump });
+  list.offerEarlier(view.more || top.length > view.size);
 }
 
 function markRead(channel) {

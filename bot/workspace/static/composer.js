@@ -114,7 +114,7 @@ export class Composer {
   }
 
   commandOptions(text) {
-    const options = text === "/" ? this.space.boot.shortcuts.map((shortcut) => ({
+    const options = text === "/" ? this.space.boot.shortcuts.filter((shortcut) => !shortcut.on_message).map((shortcut) => ({
       face: icon("bolt"), label: shortcut.label, about: "shortcut", text: "/", callback: shortcut.callback_id,
     })) : [];
     for (const command of this.space.boot.commands) {

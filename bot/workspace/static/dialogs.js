@@ -55,6 +55,11 @@ export class Modals {
     const context = {
       names, root: () => body,
       press: (action, values, node) => this.press(view, action, values, node),
+      suggest: async (block, part, typed) => {
+        const place = { view_id: view.id, block_id: block.block_id, action_id: part.action_id };
+        const answer = await post("suggest", { person: this.space.me, ...place, value: typed });
+        return answer.options || [];
+      },
     };
     body.append(renderBlocks(view.blocks, context));
     const problem = h("div", { class: "dialog-problem", role: "alert", testid: "modal-problem" });

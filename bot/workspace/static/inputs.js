@@ -28,7 +28,7 @@ export function valuesIn(root) {
 export function inputElement(block, part, context, id, onPick = null) {
   const make = {
     plain_text_input: textInput, number_input: numberInput, email_text_input: emailInput,
-    static_select: select, users_select: userSelect, multi_static_select: choices, checkboxes: choices,
+    static_select: select, external_select: externalSelect, users_select: userSelect, multi_static_select: choices, checkboxes: choices,
     radio_buttons: choices, datepicker: dateInput, timepicker: timeInput,
   }[part.type];
   return make ? make(block, part, context, id, onPick) : h("span", { class: "muted" }, `[${part.type}]`);
@@ -81,6 +81,23 @@ function select(block, part, context, id, onPick) {
   const read = () => ({ selected_option: node.value === "" ? null : options[Number(node.value)] });
   if (onPick) node.addEventListener("change", () => node.value !== "" && onPick(read()));
   return holds(node, block, part, read);
+}
+
+// Options come from the app while somebody types; what is chosen is one of those it offered.
+function externalSelect(block, part, context, id) {
+  const offered = new Map();
+  const list = h("datalist", { id: `${id}-options` });
+  const node = h("input", { id, class: "control", list: `${id}-options`, autocomplete: "off",
+    placeholder: plain(part.placeholder), value: plain(part.initial_option?.text),
+    testid: `field-${part.action_id}` });
+  if (part.initial_option) offered.set(plain(part.initial_option.text), part.initial_option);
+  node.addEventListener("input", async () => {
+    if (offered.has(node.value) || !context.suggest) return;
+    for (const option of await context.suggest(block, part, node.value)) offered.set(plain(option.text), option);
+    list.replaceChildren(...[...offered.keys()].map((text) => h("option", { value: text })));
+  });
+  const box = h("div", {}, node, list);
+  return holds(box, block, part, () => ({ selected_option: offered.get(node.value) || null }));
 }
 
 function userSelect(block, part, context, id, onPick) {

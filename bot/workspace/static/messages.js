@@ -18,7 +18,10 @@ export class MessageList {
     this.nodes = new Map();
     this.list = h("ol", { class: "messages" });
     this.intro = h("div", { class: "intro", hidden: true });
-    this.scroller = h("div", { class: "scroller", tabindex: "0", role: "log", "aria-label": "Messages" }, this.intro, this.list);
+    this.earlier = h("button", { type: "button", class: "link-button", hidden: true, testid: "earlier",
+      onclick: () => this.actions.earlier() }, "Show earlier messages");
+    this.scroller = h("div", { class: "scroller", tabindex: "0", role: "log", "aria-label": "Messages" },
+      this.intro, this.earlier, this.list);
     this.stuck = true;
     this.scroller.addEventListener("scroll", () => { this.stuck = this.atBottom(); });
     new ResizeObserver(() => { if (this.stuck) this.toBottom(); }).observe(this.scroller);
@@ -28,6 +31,12 @@ export class MessageList {
   introduce(name, about) {
     this.intro.hidden = false;
     this.intro.replaceChildren(h("h2", {}, name), h("p", {}, `This is the very beginning. ${about}`));
+  }
+
+  // Whether there is more above what is shown.
+  offerEarlier(there) {
+    this.earlier.hidden = !there;
+    this.intro.hidden = there;
   }
 
   atBottom() {
@@ -154,7 +163,11 @@ export class MessageList {
 
   tools(message) {
     if (this.inThread || message.is_ephemeral) return null;
+    const shortcuts = this.space.boot.shortcuts.filter((shortcut) => shortcut.on_message);
     return h("div", { class: "tools" },
+      ...shortcuts.map((shortcut) => h("button", { type: "button", class: "icon-button", title: shortcut.label,
+        "aria-label": shortcut.label, testid: `on-message-${shortcut.callback_id}`,
+        onclick: () => this.actions.shortcut(message, shortcut.callback_id) }, icon("bolt"))),
       h("button", { type: "button", class: "icon-button", title: "Reply in thread", "aria-label": "Reply in thread",
         testid: "thread-start", onclick: () => this.actions.openThread(message) }, icon("reply")));
   }
