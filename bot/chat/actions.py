@@ -38,6 +38,10 @@ FORM = "gpubot.form"
 """The callback id of the form; also of the shortcut that opens it."""
 
 
+WHY_OF_MESSAGE = "gpubot.message.why"
+"""The callback id of the shortcut in the menu of each message."""
+
+
 class Input(enum.StrEnum):
     """Blocks of the form: errors are tied to these ids."""
 

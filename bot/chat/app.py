@@ -24,6 +24,7 @@ from bot.asks import Ask
 from bot.chat import conversation, grammar
 from bot.chat.actions import (
     FORM,
+    WHY_OF_MESSAGE,
     ActionId,
     CallValue,
     ExtendValue,
@@ -150,6 +151,7 @@ class Chat:
         app.event("message")(self.on_message)
         app.event("app_home_opened")(self.on_home)
         app.shortcut(FORM)(self.on_shortcut)
+        app.shortcut(WHY_OF_MESSAGE)(self.on_message_shortcut)
         app.view(FORM)(self.on_form)
         for action, handler in (
             (ActionId.WHY, self.on_why),
@@ -209,6 +211,15 @@ class Chat:
         """The button or shortcut that opens the form."""
         ack()
         self._open_form(body)
+
+    def on_message_shortcut(self, ack: Ack, body: dict[str, Any]) -> None:
+        """Why, from the menu of a card or of anything in its thread."""
+        ack()
+        place, message = place_of(body), body["message"]
+        thread = str(message.get("thread_ts") or message["ts"])
+        here = self.threads.request_at(place.channel, thread) if place.channel else None
+        said = grammar.parse("why", here=here)
+        self._converse(said, place, f"shortcut:{body['trigger_id']}", private=True)
 
     def on_form(self, ack: Ack, body: dict[str, Any]) -> None:
         """The form was sent: what is wrong is said in it, the rest where it was opened.

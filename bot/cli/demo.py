@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bot import logs
 from bot.background import Background, Mix
-from bot.chat.actions import FORM
+from bot.chat.actions import FORM, WHY_OF_MESSAGE
 from bot.chat.spool import Spool, SpoolError
 from bot.cli.serve import START_DELAY, STOP_TIME, wait_for_signal
 from bot.clock import ScaledClock
@@ -131,7 +131,10 @@ def _run(
     )
     options = Options(
         suggestions=SUGGESTIONS,
-        shortcuts=(Shortcut(callback_id=FORM, label="Ask for GPUs"),),
+        shortcuts=(
+            Shortcut(callback_id=FORM, label="Ask for GPUs"),
+            Shortcut(callback_id=WHY_OF_MESSAGE, label="Why does it wait?", on_message=True),
+        ),
         clock=lambda: WorldTime(clock.now(), clock.speed),
         last_request=core.desk.last_request,
     )
