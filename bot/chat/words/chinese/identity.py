@@ -47,7 +47,7 @@ class Identity(Units):
         inside = say("，属于团队 {teams}", teams=teams) if view.teams else say("，没有团队")
         waits = self.several([say("{team}", team=team) for team in view.asked])
         asked = say("已申请、尚未答复：{waits}。", waits=waits) if view.asked else ""
-        how = say("`/gpu link` 加团队名可以请负责人把你加入团队。")
+        how = say(" `/gpu link` 加团队名可以请负责人把你加入团队。")
         if view.filed:
             how = say("这写在人员文件中。")
         return say(
