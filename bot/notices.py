@@ -6,78 +6,36 @@ checked when they come back. `put` them with the key that makes them unique.
 
 from __future__ import annotations
 
-import enum
 from typing import Literal
-
-from pydantic import BaseModel, ConfigDict
 
 from bot.asks import Period
 from bot.fields import FieldChange
+from bot.notice_parts import Args, HitArgs, NoticeKind, Party
+from bot.notices_by_hand import (
+    DisplacedArgs,
+    InterventionArgs,
+    InterventionFailedArgs,
+    InterventionOverArgs,
+    LinkAnsweredArgs,
+    LinkAskedArgs,
+    StuckArgs,
+)
 from scheduler.layout import AfterLease
 from scheduler.model import Basis, PreemptionRule, WaitReason
-from storage.audit import InterventionKind
 from storage.records import RecipeKind
 
 Cause = Literal["preempted", "node-lost", "failed", "drained"]
 """Why somebody waits again."""
 
 
-class NoticeKind(enum.StrEnum):
-    """Every kind of message the bot sends on its own."""
-
-    CARD = "card"
-    ADMITTED = "admitted"
-    PREEMPTED = "preempted"
-    PREEMPTED_GROUP = "preempted-group"
-    STARVING = "starving"
-    ENDED = "ended"
-    REQUEUED = "requeued"
-    LEASE_ENDING = "lease-ending"
-    UNPROTECTED = "unprotected"
-    CHANGED = "changed"
-    FLIPPED = "flipped"
-    REPAIRED = "repaired"
-    NODE_FAILED = "node-failed"
-    OVERFULL = "overfull"
-    INTERVENTION = "intervention"
-    INTERVENTION_OVER = "intervention-over"
-    INTERVENTION_FAILED = "intervention-failed"
-    DISPLACED = "displaced"
-    STUCK = "stuck"
-    LINK_ASKED = "link-asked"
-    LINK_ANSWERED = "link-answered"
-    MONTHLY = "monthly"
-    DIGEST = "digest"
-    DIGEST_PLOTS = "digest-plots"
-    UNDELIVERABLE = "undeliverable"
-    ESCALATED = "escalated"
-
-
-class _Args(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class CardArgs(_Args):
+class CardArgs(Args):
     """The card is drawn from the stored request when it is sent; nothing else is needed."""
 
     kind: Literal[NoticeKind.CARD] = NoticeKind.CARD
     request: str
 
 
-class Party(_Args):
-    """One side of a preemption, as people know it. `path` is the quota path from the root."""
-
-    request: str
-    name: str
-    owner: str
-    team: str
-    pool: str
-    queue: str
-    path: tuple[str, ...] = ()
-    gpus: int
-
-
-class AdmittedArgs(_Args):
+class AdmittedArgs(Args):
     """A gang was granted its GPUs. `nodes` are (node, GPUs); `until` is an epoch second.
 
     `domain` are the (level, value) pairs that all its nodes share, coarse to fine. `made` says
@@ -99,7 +57,7 @@ class AdmittedArgs(_Args):
     made: RecipeKind | None = None
 
 
-class PreemptedArgs(_Args):
+class PreemptedArgs(Args):
     """One target of one preemptor; to its owner and its thread. `at` is an epoch second."""
 
     kind: Literal[NoticeKind.PREEMPTED] = NoticeKind.PREEMPTED
@@ -112,7 +70,7 @@ class PreemptedArgs(_Args):
     at: float
 
 
-class PreemptedGroupArgs(_Args):
+class PreemptedGroupArgs(Args):
     """All targets one preemptor stopped in one cycle; to on-call and to the channel."""
 
     kind: Literal[NoticeKind.PREEMPTED_GROUP] = NoticeKind.PREEMPTED_GROUP
@@ -121,7 +79,7 @@ class PreemptedGroupArgs(_Args):
     at: float
 
 
-class HolderArgs(_Args):
+class HolderArgs(Args):
     """Who holds what a waiting request needs. `ends` is an epoch second, if known."""
 
     request: str
@@ -130,7 +88,7 @@ class HolderArgs(_Args):
     ends: float | None
 
 
-class PlanArgs(_Args):
+class PlanArgs(Args):
     """Room that is kept for a request: from when on, on how many nodes, and how sure.
 
     `domain` is `level=value`, empty if the nodes share none.
@@ -142,7 +100,7 @@ class PlanArgs(_Args):
     basis: Basis
 
 
-class StarvingArgs(_Args):
+class StarvingArgs(Args):
     """A request past the target wait of its priority class."""
 
     kind: Literal[NoticeKind.STARVING] = NoticeKind.STARVING
@@ -162,7 +120,7 @@ class StarvingArgs(_Args):
     plan: PlanArgs | None = None
 
 
-class EndedArgs(_Args):
+class EndedArgs(Args):
     """A request reached its final state. `gpu_hours` is what it was charged, in all attempts."""
 
     kind: Literal[NoticeKind.ENDED] = NoticeKind.ENDED
@@ -176,7 +134,7 @@ class EndedArgs(_Args):
     by: str | None = None
 
 
-class RequeuedArgs(_Args):
+class RequeuedArgs(Args):
     """A gang is back in its queue at its old place: its targets' room was taken or a node died."""
 
     kind: Literal[NoticeKind.REQUEUED] = NoticeKind.REQUEUED
@@ -187,7 +145,7 @@ class RequeuedArgs(_Args):
     position: int
 
 
-class WaiterArgs(_Args):
+class WaiterArgs(Args):
     """Somebody who waits for what another holds."""
 
     request: str
@@ -196,7 +154,7 @@ class WaiterArgs(_Args):
     gpus: int
 
 
-class LeaseEndingArgs(_Args):
+class LeaseEndingArgs(Args):
     """A lease is about to run out. `ends` is an epoch second.
 
     `after` is what happens then. `step` is by how much one press extends it, in seconds, None
@@ -214,7 +172,7 @@ class LeaseEndingArgs(_Args):
     waits: WaiterArgs | None = None
 
 
-class UnprotectedArgs(_Args):
+class UnprotectedArgs(Args):
     """A lease is over; the work goes on, but may be preempted from now on."""
 
     kind: Literal[NoticeKind.UNPROTECTED] = NoticeKind.UNPROTECTED
@@ -224,7 +182,7 @@ class UnprotectedArgs(_Args):
     gpus: int
 
 
-class ChangedArgs(_Args):
+class ChangedArgs(Args):
     """Somebody (`actor`) changed a request, or `given` it to another owner.
 
     `ends` is an epoch second, None while it waits. `yours` is true for whoever has got it.
@@ -241,7 +199,7 @@ class ChangedArgs(_Args):
     yours: bool = False
 
 
-class FlippedArgs(_Args):
+class FlippedArgs(Args):
     """Two requests have stopped each other so often that they no longer may."""
 
     kind: Literal[NoticeKind.FLIPPED] = NoticeKind.FLIPPED
@@ -250,7 +208,7 @@ class FlippedArgs(_Args):
     times: int
 
 
-class RepairedArgs(_Args):
+class RepairedArgs(Args):
     """A gang goes on although it lost nodes: its pods there moved `to` others."""
 
     kind: Literal[NoticeKind.REPAIRED] = NoticeKind.REPAIRED
@@ -262,18 +220,7 @@ class RepairedArgs(_Args):
     to: tuple[str, ...]
 
 
-class HitArgs(_Args):
-    """A gang that had pods on a failed node. `to` is empty for one that is stopped whole."""
-
-    request: str
-    name: str
-    owner: str
-    team: str
-    gpus: int
-    to: tuple[str, ...] = ()
-
-
-class NodeFailedArgs(_Args):
+class NodeFailedArgs(Args):
     """A node failed; to on-call, once a node, with everybody who was hit."""
 
     kind: Literal[NoticeKind.NODE_FAILED] = NoticeKind.NODE_FAILED
@@ -281,7 +228,7 @@ class NodeFailedArgs(_Args):
     hit: tuple[HitArgs, ...]
 
 
-class OverfullArgs(_Args):
+class OverfullArgs(Args):
     """A node has less of a resource than pods on it hold; to on-call, once until it changes."""
 
     kind: Literal[NoticeKind.OVERFULL] = NoticeKind.OVERFULL
@@ -290,7 +237,7 @@ class OverfullArgs(_Args):
     excess: int
 
 
-class DigestArgs(_Args):
+class DigestArgs(Args):
     """The report of a period that ended at an epoch second; drawn when it is sent."""
 
     kind: Literal[NoticeKind.DIGEST] = NoticeKind.DIGEST
@@ -298,7 +245,7 @@ class DigestArgs(_Args):
     until: float
 
 
-class DigestPlotsArgs(_Args):
+class DigestPlotsArgs(Args):
     """The plots of a digest, for its thread."""
 
     kind: Literal[NoticeKind.DIGEST_PLOTS] = NoticeKind.DIGEST_PLOTS
@@ -308,7 +255,7 @@ class DigestPlotsArgs(_Args):
     thread: str
 
 
-class MonthlyArgs(_Args):
+class MonthlyArgs(Args):
     """A team has used a part (in percent) of the GPU-hours it planned for a month, `YYYY-MM`."""
 
     kind: Literal[NoticeKind.MONTHLY] = NoticeKind.MONTHLY
@@ -320,107 +267,7 @@ class MonthlyArgs(_Args):
     ends: float
 
 
-class InterventionArgs(_Args):
-    """What an admin did by hand; to the channel and on-call, and to who is boosted.
-
-    `target` is a queue, pool or team, a node or a request. `gpus` are those that wait (a pause)
-    or the new quota, `before` the old one, `over` by how much the queue now uses more. `hit` are
-    those who run on a drained node, or were stopped; `moved` says that they were.
-    """
-
-    kind: Literal[NoticeKind.INTERVENTION] = NoticeKind.INTERVENTION
-    intervention: int
-    what: InterventionKind
-    target: str
-    actor: str
-    reason: str
-    until: float | None = None
-    queues: tuple[str, ...] = ()
-    waiting: int = 0
-    gpus: int = 0
-    before: int = 0
-    over: int = 0
-    team: str | None = None
-    priority: str | None = None
-    flavor: str | None = None
-    moved: bool = False
-    request: HitArgs | None = None
-    winner: HitArgs | None = None
-    hit: tuple[HitArgs, ...] = ()
-    more: int = 0
-
-
-class InterventionOverArgs(_Args):
-    """Something an admin set has ended by itself. `before` is the quota that holds again."""
-
-    kind: Literal[NoticeKind.INTERVENTION_OVER] = NoticeKind.INTERVENTION_OVER
-    intervention: int
-    what: InterventionKind
-    target: str
-    actor: str
-    began: float
-    before: int | None = None
-
-
-class InterventionFailedArgs(_Args):
-    """An order came too late: things had changed, and nothing was done. To who gave it."""
-
-    kind: Literal[NoticeKind.INTERVENTION_FAILED] = NoticeKind.INTERVENTION_FAILED
-    intervention: int
-    what: InterventionKind
-    target: str
-
-
-class LinkAskedArgs(_Args):
-    """Somebody wants to be in a team; to each lead, who may answer until an epoch second."""
-
-    kind: Literal[NoticeKind.LINK_ASKED] = NoticeKind.LINK_ASKED
-    person: str
-    team: str
-    until: float
-
-
-class LinkAnsweredArgs(_Args):
-    """What a lead answered; to who asked."""
-
-    kind: Literal[NoticeKind.LINK_ANSWERED] = NoticeKind.LINK_ANSWERED
-    person: str
-    team: str
-    by: str
-    agreed: bool
-
-
-class StuckArgs(_Args):
-    """What was told to stop does not go; to on-call, once a grant. `nodes` are where it lies."""
-
-    kind: Literal[NoticeKind.STUCK] = NoticeKind.STUCK
-    request: str
-    name: str
-    owner: str
-    team: str
-    gpus: int
-    nodes: tuple[tuple[str, int], ...]
-    told: float
-    grace: float
-
-
-class DisplacedArgs(_Args):
-    """A gang was stopped by hand; to its owner and its thread. `node` is the one drained."""
-
-    kind: Literal[NoticeKind.DISPLACED] = NoticeKind.DISPLACED
-    what: InterventionKind
-    node: str | None = None
-    actor: str
-    reason: str
-    target: Party
-    preemptor: Party | None = None
-    rule: PreemptionRule
-    ran: float
-    grace: float
-    at: float
-
-
-class UndeliverableArgs(_Args):
+class UndeliverableArgs(Args):
     """Slack refuses messages to a place; to on-call, once a place and error."""
 
     kind: Literal[NoticeKind.UNDELIVERABLE] = NoticeKind.UNDELIVERABLE
@@ -428,7 +275,7 @@ class UndeliverableArgs(_Args):
     error: str
 
 
-class CallArgs(_Args):
+class CallArgs(Args):
     """An on-call notice that nobody has acknowledged, and where it is in Slack."""
 
     notice: NoticeKind
@@ -437,7 +284,7 @@ class CallArgs(_Args):
     ts: str
 
 
-class EscalatedArgs(_Args):
+class EscalatedArgs(Args):
     """On-call has not acknowledged. `level` counts the calls; `over` says that it was the last.
 
     `called` is the Slack id of a person or user group, if one is named as the fallback.
@@ -524,3 +371,45 @@ def owner_of(args: NoticeArgs) -> str | None:
 def read_args(kind: str, args: object) -> NoticeArgs:
     """The arguments of a stored notice. Raises pydantic.ValidationError on a foreign shape."""
     return _BY_KIND[NoticeKind(kind)].model_validate(args)
+
+
+__all__ = [
+    "NEEDS_ACKNOWLEDGEMENT",
+    "AdmittedArgs",
+    "CallArgs",
+    "CardArgs",
+    "Cause",
+    "ChangedArgs",
+    "DigestArgs",
+    "DigestPlotsArgs",
+    "DisplacedArgs",
+    "EndedArgs",
+    "EscalatedArgs",
+    "FlippedArgs",
+    "HitArgs",
+    "HolderArgs",
+    "InterventionArgs",
+    "InterventionFailedArgs",
+    "InterventionOverArgs",
+    "LeaseEndingArgs",
+    "LinkAnsweredArgs",
+    "LinkAskedArgs",
+    "MonthlyArgs",
+    "NodeFailedArgs",
+    "NoticeArgs",
+    "NoticeKind",
+    "OverfullArgs",
+    "Party",
+    "PlanArgs",
+    "PreemptedArgs",
+    "PreemptedGroupArgs",
+    "RepairedArgs",
+    "RequeuedArgs",
+    "StarvingArgs",
+    "StuckArgs",
+    "UndeliverableArgs",
+    "UnprotectedArgs",
+    "WaiterArgs",
+    "owner_of",
+    "read_args",
+]

@@ -49,6 +49,7 @@ def card_of(
         pool=terms.pool(queue),
         queue=queue,
         priority=workload.priority_class,
+        asked_priority=None if workload.asked_class is None else workload.asked_class.value,
         preemptible=workload.preemptible,
         spend=terms.spend(workload.queue),
         model=model_of(request, terms),

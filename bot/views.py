@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bot.asks import Ask
+from scheduler.budgets import Budget
 from scheduler.doubts import NodeDoubt
 from scheduler.model import Explanation, Figure, LimitKind
 from storage.records import Recipe, Role
@@ -122,6 +123,8 @@ class CardView:
     explanation: Explanation | None = None
     ended_by: str | None = None
     may_end: bool = True
+    asked_priority: str | None = None
+    """The class that it asked for, where its team's budget left it a lower one."""
     attempt: int = 0
     text: str = ""
     topology: str = ""
@@ -243,6 +246,8 @@ class StatusView:
     may_ask: bool = True
     doubts: tuple[NodeDoubt, ...] = ()
     """What is odd about the nodes, for admins and on-call."""
+    budgets: tuple[Budget, ...] = ()
+    """The priority budgets of the team that was asked about."""
     letters: tuple[Letter, ...] = ()
     """Messages that were given up, for admins."""
 

@@ -27,6 +27,20 @@ class Grade:
     most: int | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """GPUs that a team has in a class, running and waiting, and may have at most."""
+
+    priority: Priority
+    has: int
+    most: int
+
+    @property
+    def left(self) -> int:
+        """What can still be asked for in it."""
+        return max(0, self.most - self.has)
+
+
 def budgets_of(layout: Layout, team: TeamName) -> Mapping[Priority, int]:
     """The budgets of a team; a team that the policy does not know has none."""
     return next((t.budgets for t in layout.teams if t.name == team), {})

@@ -213,14 +213,27 @@ class Engine:
 
     def grade(self, team: TeamName, asked: Priority, gpus: int) -> budgets.Grade | Refusal:
         """The priority class that a team's request may have, by the team's budgets."""
-        state = self._state
-        if not budgets.budgets_of(state.layout, team):
+        if not budgets.budgets_of(self._state.layout, team):
             return budgets.Grade(given=asked, asked=asked, has=0, most=None)
+        return budgets.grade(self._state.layout, self._standing(team), team, asked, gpus)
+
+    def budgets(self, team: TeamName) -> tuple[budgets.Budget, ...]:
+        """The budgets of a team with what it has of each, the highest class first."""
+        found = budgets.budgets_of(self._state.layout, team)
+        has = self._standing(team) if found else {}
+        return tuple(
+            budgets.Budget(priority=one, has=has[one], most=found[one])
+            for one in reversed(Priority)
+            if one in found
+        )
+
+    def _standing(self, team: TeamName) -> dict[Priority, int]:
+        state = self._state
         mine = (
             *(running.workload for running in state.running.values()),
             *(waiting.workload for waiting in (*state.waiting.values(), *state.promised())),
         )
-        return budgets.grade(state.layout, budgets.standing(mine, team), team, asked, gpus)
+        return budgets.standing(mine, team)
 
     def explain(self, workload: WorkloadId, now: Seconds) -> Explanation:
         """Why it waits, as of the last event. Raises EngineError if it does not wait."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bot.atlas import map_view
 from bot.desk.office import OPEN, Office, by_state
 from bot.glance import cluster_view, doubts_for, team_shares
@@ -16,14 +18,16 @@ from bot.views import (
     Letter,
     MapView,
     MineView,
+    NotReady,
     QueueView,
     RefusalCode,
     Refused,
     StatusView,
     WhyView,
 )
+from scheduler.budgets import Budget
 from scheduler.engine import Engine
-from scheduler.model import Explanation
+from scheduler.model import Explanation, TeamName
 from storage.records import Person, Request, Role
 from storage.states import FINAL
 from storage.work import Work
@@ -59,6 +63,7 @@ class Reading(Office):
             more=len(rows) - len(cards),
             may_ask=self._may_ask(person),
             doubts=self._look(doubts_for(person)),
+            budgets=self._budgets(about),
             letters=self._letters(person),
         )
 
@@ -78,6 +83,11 @@ class Reading(Office):
             )
             for item in dead
         )
+
+    def _budgets(self, about: str | None) -> tuple[Budget, ...]:
+        if about is None or about not in self._terms.teams:
+            return ()
+        return self._look(lambda engine: engine.budgets(TeamName(about)))
 
     def _about(self, view: Work, what: str) -> tuple[str, tuple[Request, ...]] | Refused:
         """What a word means, by its id, and the requests that are meant."""
@@ -184,13 +194,28 @@ class Reading(Office):
         return Choices(
             teams=tuple(teams if person.role is Role.ADMIN else mine),
             models=self._terms.models,
-            priorities=tuple(str(p) for p in self._terms.priorities(person.role)),
+            priorities=self._open_to(person, mine),
             default_lease=self._terms.usual_lease(),
             most_lease=self._terms.longest_lease(),
             node_gpus=self._terms.node_gpus(),
             levels=tuple(word for word in self._terms.levels() if word != "node"),
             provisions=self._terms.provisions(),
         )
+
+    def _open_to(self, person: Person, teams: Sequence[str]) -> tuple[str, ...]:
+        """The classes of a role in which one of the teams has budget left."""
+        allowed = self._terms.priorities(person.role)
+        try:
+            used_up = self._look(
+                lambda engine: [
+                    {one.priority for one in engine.budgets(TeamName(team)) if not one.left}
+                    for team in teams
+                ]
+            )
+        except NotReady:
+            return tuple(map(str, allowed))
+        shut = set.intersection(*used_up) if used_up else set()
+        return tuple(str(one) for one in allowed if one not in shut)
 
     def person(self, person_id: str) -> Person | None:
         """A person the directory knows, or None."""

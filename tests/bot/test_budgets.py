@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.views import RefusalCode, Refused
+from bot.views import RefusalCode, Refused, StatusView
 from scheduler.layout import Team
 from scheduler.model import LimitKind, Priority, TeamName
-from tests.bot.house import ADA, House, an_ask, small_layout
+from tests.bot.house import ADA, LEA, House, an_ask, small_layout
 
 
 @pytest.fixture
@@ -63,3 +63,22 @@ def test_other_teams_have_their_own_budgets(tight: House) -> None:
     tight.step()
     other = tight.ask(ADA, gpus=8, priority=Priority.HIGH, team="vision")
     assert tight.request(other).workload.priority_class is Priority.HIGH
+
+
+def test_a_used_up_class_is_not_offered_and_the_answer_and_status_say_so(tight: House) -> None:
+    assert "high" in tight.desk.choices(LEA.id).priorities
+    tight.ask(ADA, gpus=8, priority=Priority.HIGH)
+    tight.step()
+    assert tight.desk.choices(LEA.id).priorities == ("low", "medium", "critical")
+    assert "high" in tight.desk.choices(ADA.id).priorities  # vision has no budget: no limit
+    second = tight.ask(ADA, gpus=8, priority=Priority.HIGH)
+    tight.step()
+    card = tight.desk.card(second)
+    assert (card.priority, card.asked_priority) == ("medium", "high")
+    status = tight.desk.status(ADA.id, "nlp")
+    assert isinstance(status, StatusView)
+    assert [(one.priority, one.has, one.most) for one in status.budgets] == [
+        (Priority.HIGH, 8, 8),
+        (Priority.MEDIUM, 8, 8),
+        (Priority.LOW, 0, 8),
+    ]

@@ -49,7 +49,8 @@ def _about(voice: Voice, view: StatusView, about: str) -> list[Part]:
     owners = [voice.people.name(row.owner) if row.owner != about else None for row in view.rows]
     rows = [words.row(row, owner) for row, owner in zip(view.rows, owners, strict=True)]
     title = words.about_title(voice.people.name(about))
-    return [Lines(_list(voice, title, rows or [words.nothing_found()], view.more))]
+    found = Lines(_list(voice, title, rows or [words.nothing_found()], view.more))
+    return [found, Lines(words.budgets(view.budgets))]
 
 
 def preferences(voice: Voice, view: PreferencesView) -> Message:

@@ -52,6 +52,7 @@ def submitted(voice: Voice, answer: Submitted) -> Message:
     return build(
         [
             Lines(voice.words.submitted(answer)),
+            Lines(voice.words.lowered(view)),
             Lines(voice.words.see_card(voice.channel)),
             Buttons(may),
         ]

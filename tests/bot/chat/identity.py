@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from bot import notices
 from bot.chat.cards import alerts
 from bot.chat.cards import identity as cards
+from bot.chat.cards.lists import status
+from bot.chat.cards.requests import submitted
 from bot.chat.message import Message
 from bot.chat.voice import Voice
 from bot.identity import LinkAnswered, LinkAsked, LinkRefusal, LinkRefused, LinkView
+from bot.views import StatusView, Submitted
+from scheduler.budgets import Budget
+from scheduler.model import Priority
 from storage.records import Audience, Role
-from tests.bot.chat.saying import ANN, BOB, CAT, NOW
+from tests.bot.chat.saying import ANN, BOB, CAT, CLUSTER, NOW, WAITING
 
 _WEEK = 7 * 86400.0
 _VIEWS = (
@@ -55,6 +61,14 @@ def messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]
             for agreed in (True, False)
         ],
     )
+    lowered = replace(WAITING, priority="high", asked_priority="critical")
+    yield "submitted-lowered", lambda: [submitted(voice, Submitted(card=lowered, decided=True))]
+    budgets = (
+        Budget(priority=Priority.CRITICAL, has=64, most=64),
+        Budget(priority=Priority.HIGH, has=128, most=1024),
+    )
+    about = StatusView(person=ANN, mine=(), cluster=CLUSTER, about="nlp", budgets=budgets)
+    yield "status-budgets", lambda: [status(voice, about)]
     asked = notices.LinkAskedArgs(person=ANN, team="nlp", until=NOW + _WEEK)
     yield "link-question", lambda: [alerts.notice(voice, asked, Audience.PERSON)]
     told = [

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from bot import notices
-from bot.chat.markup import Markup, date, say
+from bot.chat.markup import Markup, date, join, say
 from bot.chat.people import Names
 from bot.chat.words.chinese.units import Units
 from bot.duty import DutyDoubt
 from bot.identity import LinkAnswered, LinkAsked, LinkRefusal, LinkRefused, LinkView
+from bot.views import CardView
+from scheduler.budgets import Budget
 from storage.records import Role
 
 _ROLES: Mapping[Role, str] = {
@@ -118,3 +120,28 @@ class Identity(Units):
     def oncall_doubt(self, doubt: DutyDoubt) -> Markup:
         """Under a notice whose on-call may be somebody else."""
         return say(_DOUBTS[doubt])
+
+    def lowered(self, card: CardView) -> Markup:
+        """That a request has a lower class than it asked for; empty if it has not."""
+        if card.asked_priority is None:
+            return Markup()
+        return say(
+            "优先级为{has}：团队 {team} 的{asked}优先级额度已用完，"
+            " `/gpu status {team}` 可以查看。",
+            has=self.priority_word(card.priority),
+            asked=self.priority_word(card.asked_priority),
+            team=card.team,
+        )
+
+    def budgets(self, budgets: Sequence[Budget]) -> Markup:
+        """What a team has of its priority budgets; empty without any."""
+        rows = [
+            say(
+                "{priority} {has:,} / {most}",
+                priority=self.priority_word(one.priority.value),
+                has=one.has,
+                most=self.gpus(one.most),
+            )
+            for one in budgets
+        ]
+        return join(" · ", [say("优先级额度（运行和排队）"), *rows]) if rows else Markup()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from bot import notices
@@ -9,6 +10,8 @@ from bot.chat.markup import Markup
 from bot.chat.people import Names
 from bot.duty import DutyDoubt
 from bot.identity import LinkAnswered, LinkAsked, LinkRefused, LinkView
+from bot.views import CardView
+from scheduler.budgets import Budget
 
 
 class Identity(Protocol):
@@ -48,4 +51,12 @@ class Identity(Protocol):
 
     def oncall_doubt(self, doubt: DutyDoubt) -> Markup:
         """Under a notice whose on-call may be somebody else."""
+        ...
+
+    def lowered(self, card: CardView) -> Markup:
+        """That a request has a lower class than it asked for; empty if it has not."""
+        ...
+
+    def budgets(self, budgets: Sequence[Budget]) -> Markup:
+        """What a team has of its priority budgets; empty without any."""
         ...

@@ -1,0 +1,68 @@
+"""What notices are made of: their kinds, and the parties that several of them name."""
+
+from __future__ import annotations
+
+import enum
+
+from pydantic import BaseModel, ConfigDict
+
+
+class NoticeKind(enum.StrEnum):
+    """Every kind of message the bot sends on its own."""
+
+    CARD = "card"
+    ADMITTED = "admitted"
+    PREEMPTED = "preempted"
+    PREEMPTED_GROUP = "preempted-group"
+    STARVING = "starving"
+    ENDED = "ended"
+    REQUEUED = "requeued"
+    LEASE_ENDING = "lease-ending"
+    UNPROTECTED = "unprotected"
+    CHANGED = "changed"
+    FLIPPED = "flipped"
+    REPAIRED = "repaired"
+    NODE_FAILED = "node-failed"
+    OVERFULL = "overfull"
+    INTERVENTION = "intervention"
+    INTERVENTION_OVER = "intervention-over"
+    INTERVENTION_FAILED = "intervention-failed"
+    DISPLACED = "displaced"
+    STUCK = "stuck"
+    LINK_ASKED = "link-asked"
+    LINK_ANSWERED = "link-answered"
+    MONTHLY = "monthly"
+    DIGEST = "digest"
+    DIGEST_PLOTS = "digest-plots"
+    UNDELIVERABLE = "undeliverable"
+    ESCALATED = "escalated"
+
+
+class Args(BaseModel):
+    """The base of all arguments: frozen, and nothing else is let in."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Party(Args):
+    """One side of a preemption, as people know it. `path` is the quota path from the root."""
+
+    request: str
+    name: str
+    owner: str
+    team: str
+    pool: str
+    queue: str
+    path: tuple[str, ...] = ()
+    gpus: int
+
+
+class HitArgs(Args):
+    """A gang that had pods on a failed node. `to` is empty for one that is stopped whole."""
+
+    request: str
+    name: str
+    owner: str
+    team: str
+    gpus: int
+    to: tuple[str, ...] = ()
