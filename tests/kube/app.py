@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
+from datetime import timedelta
+from email.utils import format_datetime
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from tests.kube.cluster import Cluster
 from tests.kube.dispatch import Answer, Call, refuse, serve
 from tests.kube.faults import Effect, Fault, Faults
+from tests.kube.routing import parse_path
+from tests.kube.statuses import STALE, Refusal, conflict
 from tests.kube.watching import BrokenConnection, Hub, Watch, stream
 
 Scope = MutableMapping[str, Any]
@@ -38,6 +42,7 @@ class App:
         self.faults = faults
         self.requests: list[Seen] = []
         self.hub: Hub | None = None
+        self.skew = timedelta(0)  # how far the server's clock is ahead of everybody else's
         self.abort: Callable[[tuple[str, int]], None] = lambda _: None
         self._released = asyncio.Event()
 
@@ -69,7 +74,7 @@ class App:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         call = await _read_call(scope, receive)
         fault = self.faults.take(call.method, call.path)
-        if fault is not None and not await self._suffer(fault, send):
+        if fault is not None and not await self._suffer(fault, call, send):
             return
         answer = serve(self.cluster, call)
         if fault is not None and fault.effect is Effect.LOST:
@@ -79,21 +84,24 @@ class App:
             await self._stream(answer, receive, send)
             return
         self._note(call, scope, answer.code)
-        await _send(send, answer)
+        await self._send(send, answer)
 
     def _note(self, call: Call, scope: Scope, code: int) -> None:
         query = scope["query_string"].decode("latin-1")
         agent = call.headers.get("user-agent", "")
         self.requests.append(Seen(call.method, call.path, query, agent, code, call.content_type))
 
-    async def _suffer(self, fault: Fault, send: Send) -> bool:
+    async def _suffer(self, fault: Fault, call: Call, send: Send) -> bool:
         """Let a fault act; whether the request is still to be served."""
         if fault.effect is Effect.SLOW:
             await asyncio.sleep(fault.seconds)
         elif fault.effect is Effect.BEFORE and fault.action is not None:
             await asyncio.get_running_loop().run_in_executor(None, fault.action)
         elif fault.effect is Effect.ANSWER and fault.refusal is not None:
-            await _send(send, refuse(fault.refusal))
+            await self._send(send, refuse(fault.refusal))
+            return False
+        elif fault.effect is Effect.CONFLICT:
+            await self._send(send, refuse(_stale(call.path)))
             return False
         elif fault.effect is Effect.HANG:
             await self._released.wait()
@@ -102,9 +110,28 @@ class App:
             raise BrokenConnection
         return True
 
+    async def _send(self, send: Send, answer: Answer) -> None:
+        headers = [
+            self._date(),
+            (b"content-type", answer.content_type.encode()),
+            (b"content-length", str(len(answer.body)).encode()),
+        ]
+        headers += [(name.lower().encode(), text.encode()) for name, text in answer.headers.items()]
+        await send({"type": "http.response.start", "status": answer.code, "headers": headers})
+        await send({"type": "http.response.body", "body": answer.body})
+
+    def _date(self) -> tuple[bytes, bytes]:
+        """The Date header: the time of the cluster, plus its skew."""
+        moment = self.cluster.clock.now() + self.skew
+        return b"date", format_datetime(moment, usegmt=True).encode()
+
     async def _stream(self, watch: Watch, receive: Receive, send: Send) -> None:
         assert self.hub is not None, "the server attaches the app before it serves"
-        headers = [(b"content-type", b"application/json"), (b"transfer-encoding", b"chunked")]
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"transfer-encoding", b"chunked"),
+            self._date(),
+        ]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         leaving = asyncio.ensure_future(_disconnected(receive, watch))
         try:
@@ -139,11 +166,9 @@ async def _read_call(scope: Scope, receive: Receive) -> Call:
     return Call(scope["method"], path, query, headers, body)
 
 
-async def _send(send: Send, answer: Answer) -> None:
-    headers = [
-        (b"content-type", answer.content_type.encode()),
-        (b"content-length", str(len(answer.body)).encode()),
-    ]
-    headers += [(name.lower().encode(), text.encode()) for name, text in answer.headers.items()]
-    await send({"type": "http.response.start", "status": answer.code, "headers": headers})
-    await send({"type": "http.response.body", "body": answer.body})
+def _stale(path: str) -> Refusal:
+    """409 about the object of a path: somebody wrote in between."""
+    route = parse_path(path)
+    if route is None:
+        return conflict("", "objects", "", STALE)
+    return conflict(route.group, route.plural, route.name, STALE)

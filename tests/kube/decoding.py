@@ -152,7 +152,9 @@ def model_of(kind: Kind) -> str | None:
     """The client's model of a built-in kind."""
     if kind.custom:
         return None
-    name = {"Event": "CoreV1Event"}.get(kind.name, f"V1{kind.name}")
+    if kind.name == "Event":
+        return "EventsV1Event" if kind.group else "CoreV1Event"
+    name = f"V1{kind.name}"
     return name if hasattr(models, name) else None
 
 

@@ -7,7 +7,7 @@ import json
 from tests.kube.cluster import Cluster
 from tests.kube.documents import Json
 from tests.kube.kinds import Kind
-from tests.kube.rights import Person
+from tests.kube.rights import Access, Person
 from tests.kube.statuses import Refusal, invalid, invalid_value, no_such_page
 
 VERSION: Json = {
@@ -147,10 +147,8 @@ def review(cluster: Cluster, person: Person, plural: str, body: Json, manager: s
         why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         cause = invalid_value("spec.resourceAttributes", "null", why)
         raise invalid("authorization.k8s.io", "", "", [cause])
-    resource = asked.get("resource", "")
-    if asked.get("subresource"):
-        resource += f"/{asked['subresource']}"
-    allowed = person.may(asked.get("verb", ""), asked.get("group", ""), resource)
+    names = ("verb", "group", "resource", "subresource", "namespace", "name")
+    allowed = person.may(Access(*(asked.get(name, "") for name in names)))
     status: Json = {"allowed": allowed}
     if allowed and person.role:
         account = person.name.rpartition(":")[2]

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from dataclasses import replace as altered
 from typing import Any
 
 from tests.kube.cluster import Cluster, Options, Request, Target
 from tests.kube.decoding import check_fields, check_kind, duplicates, parse, report_unknown
 from tests.kube.discovery import answer_plain_path, review
 from tests.kube.documents import Json
-from tests.kube.kinds import POD
+from tests.kube.event_forms import to_core, to_new
+from tests.kube.kinds import EVENT, NEW_EVENT, POD
 from tests.kube.operations import APPLY, create, live_object, patch, replace
 from tests.kube.reads import encode_list, get, is_true, list_objects
 from tests.kube.removal import delete, read_options
@@ -139,13 +141,27 @@ def _bind_old(cluster: Cluster, person: Person, route: Route, body: Json) -> Ans
     return _json(201, bind(cluster, Request(person, target), body))
 
 
+def _stored_as(target: Target) -> Target:
+    """Events of events.k8s.io are stored as those of the core group."""
+    return altered(target, kind=EVENT) if target.kind is NEW_EVENT else target
+
+
+def _shown_as(target: Target, stored: Stored) -> Stored:
+    return to_new(stored) if target.kind is NEW_EVENT else stored
+
+
 def _read(cluster: Cluster, target: Target, call: Call, verb: str) -> Answer:
+    asked, target = target, _stored_as(target)
     if verb == "list":
-        return Answer(200, encode_list(target, list_objects(cluster, target, call.query)))
+        listing = list_objects(cluster, target, call.query)
+        if asked is not target:
+            listing = altered(listing, items=[to_new(each) for each in listing.items])
+        return Answer(200, encode_list(asked, listing))
     if target.subresource == "scale":
         request = Request(cluster.gate.people["admin-token"], target)
         return _json(200, scale(cluster, request, "GET", "", None))
-    return Answer(200, get(cluster, target, call.query).encoded_alone())
+    found = _shown_as(asked, get(cluster, target, call.query))
+    return Answer(200, found.encoded_alone())
 
 
 def _options(call: Call, verb: str) -> Options:
@@ -209,7 +225,11 @@ def _write(cluster: Cluster, request: Request, call: Call, verb: str) -> Answer:
             patch_body = parse(call.body, as_json, kind)
         else:
             patch_body = None
+        if target.kind is NEW_EVENT and isinstance(patch_body, dict):
+            request = altered(request, target=_stored_as(target))
+            patch_body = to_core(patch_body)
         stored, created = patch(cluster, request, content_type, patch_body)
+        stored = _shown_as(target, stored)
     return _written(201 if created else 200, stored, request)
 
 
@@ -243,7 +263,11 @@ def _create(cluster: Cluster, request: Request, call: Call) -> Answer:
         raise not_allowed()
     if target.kind.namespaced and not target.namespace:
         raise not_allowed()
-    return _written(201, create(cluster, request, _object(cluster, request, call)), request)
+    body = _object(cluster, request, call)
+    if target.kind is NEW_EVENT:
+        stored = altered(request, target=_stored_as(target))
+        return _written(201, to_new(create(cluster, stored, to_core(body))), request)
+    return _written(201, create(cluster, request, body), request)
 
 
 def _delete_options(call: Call) -> Any:

@@ -18,7 +18,7 @@ from celpy.celparser import CELParseError
 from celpy.evaluation import CELEvalError
 
 from tests.kube.documents import Json
-from tests.kube.rights import Person
+from tests.kube.rights import Access, Person
 
 _TYPE = re.compile(r"\b(?:Object(?:\.\w+)*|JSONPatch)\{")
 _FIELD = re.compile(r"([{,]\s*)([A-Za-z_]\w*)\s*:")
@@ -70,8 +70,9 @@ def _step(name: str) -> Any:
 def _authorizer(person: Person) -> dict[str, Any]:
     def allowed(chain: celtypes.MapType) -> celtypes.BoolType:
         asked = {str(key): str(value) for key, value in chain.items()}
-        may = person.may(asked.get("check", ""), asked.get("group", ""), asked.get("resource", ""))
-        return celtypes.BoolType(may)
+        names = ("check", "group", "resource", "subresource", "namespace", "name")
+        access = Access(*(asked.get(name, "") for name in names))
+        return celtypes.BoolType(person.may(access))
 
     steps = ("group", "resource", "subresource", "namespace", "name", "check")
     return {**{name: _step(name) for name in steps}, "allowed": allowed}

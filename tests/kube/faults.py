@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from tests.kube.statuses import STALE, Refusal, conflict
+from tests.kube.statuses import Refusal
 
 
 class Effect(Enum):
@@ -18,6 +18,7 @@ class Effect(Enum):
     HANG = "hang"  # nothing done, no answer: a half-open connection
     LOST = "lost"  # done, but the connection breaks before the answer
     CUT = "cut"  # nothing done, the connection breaks
+    CONFLICT = "conflict"  # answered with 409, nothing done
     BEFORE = "before"  # something else happens first, then it is done
 
 
@@ -116,14 +117,7 @@ class Faults:
 
     def conflict_next(self, *methods: str, path: str = "", times: int | None = 1) -> Fault:
         """409 Conflict on the next write: somebody wrote in between."""
-        refusal = conflict("", "objects", "x", STALE)
-        return self.add(
-            Effect.ANSWER,
-            *(methods or ("PUT", "PATCH")),
-            path=path,
-            times=times,
-            refusal=refusal,
-        )
+        return self.add(Effect.CONFLICT, *(methods or ("PUT", "PATCH")), path=path, times=times)
 
     def clear(self) -> None:
         """End all faults; requests that hang are cut."""

@@ -107,6 +107,8 @@ NAMESPACE = Kind(
 )
 CONFIG_MAP = Kind("", "v1", "configmaps", "ConfigMap", names_kind=False)
 EVENT = Kind("", "v1", "events", "Event", upsert=True, field_labels=_EVENT_LABELS, names_kind=False)
+# The same objects under another group, see event_forms.
+NEW_EVENT = Kind("events.k8s.io", "v1", "events", "Event", upsert=True)
 SERVICE_ACCOUNT = Kind("", "v1", "serviceaccounts", "ServiceAccount", answers_object=True)
 SERVICE = Kind("", "v1", "services", "Service", subresources=("status",), answers_object=True)
 SECRET = Kind("", "v1", "secrets", "Secret")
@@ -206,6 +208,7 @@ BUILT_IN = (
     NAMESPACE,
     CONFIG_MAP,
     EVENT,
+    NEW_EVENT,
     SERVICE_ACCOUNT,
     SERVICE,
     SECRET,

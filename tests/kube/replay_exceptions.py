@@ -40,7 +40,6 @@ EXCEPTIONS: dict[str, dict[int, str]] = {
     "watch-07-metadata-and-table": dict.fromkeys((1, 2, 4, 5, 6), _NOT_NEEDED),
     "watch-08-expired-and-restart": {10: "objects of the laboratory that no step made"},
     "write-04-apply-ownership": {7: "a manager of nothing keeps its entry without a time"},
-    "write-05-subresource-dryrun-generatename": {16: "events.k8s.io is not served"},
     "write-06-namespace-terminating": {
         0: "conditions of an ending namespace are not written",
         7: "conditions of an ending namespace are not written",

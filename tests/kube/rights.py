@@ -7,9 +7,14 @@ The people of the recordings are here under the same names: admin, alice (Cluste
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 from tests.kube.statuses import Refusal, forbidden, unauthorized
 
+SHIPPED = Path(__file__).parents[2] / "deploy" / "kubernetes" / "base" / "rights.yaml"
 BOT = "system:serviceaccount:gpubot-system:gpubot"
 CONTROLLER = "system:kube-controller-manager"
 _ACCOUNTS = ("system:serviceaccounts", "system:serviceaccounts:gpubot-system")
@@ -19,17 +24,25 @@ _WRITE = ("create", "delete", "deletecollection", "patch", "update")
 
 @dataclass(frozen=True)
 class Rule:
-    """Verbs on resources of groups; '*' is all. Subresources are written 'pods/eviction'."""
+    """Verbs on resources of groups; '*' is all. Subresources are written 'pods/eviction'.
+
+    `names` limits the rule to objects of these names, `namespace` to one namespace.
+    """
 
     verbs: tuple[str, ...]
     groups: tuple[str, ...]
     resources: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    namespace: str = ""
 
-    def allows(self, verb: str, group: str, resource: str) -> bool:
+    def allows(self, access: Access) -> bool:
+        resource = access.resource
         return (
-            ("*" in self.verbs or verb in self.verbs)
-            and ("*" in self.groups or group in self.groups)
+            ("*" in self.verbs or access.verb in self.verbs)
+            and ("*" in self.groups or access.group in self.groups)
             and ("*" in self.resources or resource in self.resources)
+            and (not self.names or access.name in self.names)
+            and self.namespace in {"", access.namespace}
         )
 
 
@@ -42,10 +55,8 @@ class Person:
     rights: tuple[Rule, ...] | None = ()
     role: str = ""
 
-    def may(self, verb: str, group: str, resource: str) -> bool:
-        if self.rights is None:
-            return True
-        return any(rule.allows(verb, group, resource) for rule in self.rights)
+    def may(self, access: Access) -> bool:
+        return self.rights is None or any(rule.allows(access) for rule in self.rights)
 
 
 _SELF = Rule(
@@ -159,6 +170,10 @@ class Access:
     namespace: str = ""
     name: str = ""
 
+    @property
+    def resource(self) -> str:
+        return self.plural + (f"/{self.subresource}" if self.subresource else "")
+
 
 def require(person: Person, access: Access) -> None:
     """Pass where the person has the right.
@@ -167,16 +182,38 @@ def require(person: Person, access: Access) -> None:
         Refusal: 403 with the sentence of the RBAC authorizer.
 
     """
-    resource = access.plural + (f"/{access.subresource}" if access.subresource else "")
-    if person.may(access.verb, access.group, resource):
-        return
-    raise denied(person, access, resource)
+    if not person.may(access):
+        raise denied(person, access)
 
 
-def denied(person: Person, access: Access, resource: str) -> Refusal:
+def denied(person: Person, access: Access) -> Refusal:
     where = f'in the namespace "{access.namespace}"' if access.namespace else "at the cluster scope"
     why = (
-        f'User "{person.name}" cannot {access.verb} resource "{resource}" '
+        f'User "{person.name}" cannot {access.verb} resource "{access.resource}" '
         f'in API group "{access.group}" {where}'
     )
     return forbidden(access.group, access.plural, access.name, why)
+
+
+def shipped(path: Path = SHIPPED) -> tuple[Rule, ...]:
+    """The rules that the deployment gives the bot's service account."""
+    documents: list[dict[str, Any]] = list(yaml.safe_load_all(path.read_text()))
+    roles = {(each["kind"], each["metadata"]["name"]): each for each in documents}
+    rules: list[Rule] = []
+    for binding in documents:
+        if not binding["kind"].endswith("Binding"):
+            continue
+        reference = binding["roleRef"]
+        spaces = [each.get("namespace", "") for each in binding["subjects"]]
+        namespace = spaces[0] if binding["kind"] == "RoleBinding" else ""
+        rules += [
+            Rule(
+                tuple(rule["verbs"]),
+                tuple(rule["apiGroups"]),
+                tuple(rule["resources"]),
+                tuple(rule.get("resourceNames", ())),
+                namespace,
+            )
+            for rule in roles[reference["kind"], reference["name"]]["rules"]
+        ]
+    return (*rules, _SELF, _WHO)

@@ -22,13 +22,15 @@ What there is:
 - `api.kubelet`: `.start(pod)`, `.finish(pod, exit_code=0)`, `.confirm(pod)` (containers have
   stopped: a terminating pod goes), each by 'namespace/name'; `.start_all()`, `.confirm_all()`;
   `.silence(node)`, `.recover(node)` (`api.cluster.node_grace` is 50 s).
+- `api.grant_shipped_rights()`: the bot has the rights of deploy/kubernetes and no more.
 - `api.policies.install_shipped()`: the admission policies of deploy/kubernetes, evaluated, in
   namespaces made with `api.add_namespace(name, **{"gpubot.dev/managed": "true"})`;
   `.install(path)` for others, or post them through the client.
 - `api.faults`: `.slow`, `.shed` (429), `.fail(500)`, `.hang` (half-open), `.lose_answer`, `.cut`,
   `.conflict_next`, `.before(action)`; each takes methods, `path=` (a regular expression) and
-  `times=`. `api.down()` and `api.up()`; `api.drop_watches(broken=True)`; `api.compact()` (the
-  versions watched so far are expired: 410); `api.expire_token(who)`, `api.renew_token(who)`.
+  `times=`. `api.down()` and `api.up()`; `api.drop_watches(broken=True)`; `api.mute_watches()`
+  (open but silent); `api.app.skew` (the server's clock is ahead); `api.compact()` (the versions
+  watched so far are expired: 410); `api.expire_token(who)`, `api.renew_token(who)`.
 - `api.requests`: every answered request, in order; `api.open_watches`.
 - `api.cluster.get(kind, namespace, name).body`: look without HTTP; bodies are not to be changed.
 """
@@ -53,7 +55,7 @@ from tests.kube.faults import Faults
 from tests.kube.kinds import NODE, POD
 from tests.kube.kubelet import Kubelet, running_pod
 from tests.kube.policies import Policies, mutate, validate
-from tests.kube.rights import Person
+from tests.kube.rights import Person, shipped
 
 HOST = "127.0.0.1"
 T = TypeVar("T")
@@ -139,6 +141,7 @@ class ApiServer:
             access_log=False,
             log_config=None,
             lifespan="off",
+            date_header=False,  # the app sends the cluster's own time
             ws="none",
             timeout_keep_alive=600,
             timeout_graceful_shutdown=1,
@@ -280,10 +283,20 @@ class ApiServer:
 
         self._call(drop)
 
+    def mute_watches(self, *, muted: bool = True) -> None:
+        """Open watches stay open and say nothing, until they are unmuted."""
+        if self.app.hub is not None:
+            self.app.hub.muted = muted
+            self.app.hub.notice()
+
     def release_hanging(self) -> None:
         """Cut the connections of all requests that hang."""
         self.faults.clear()
         self._call(self.app.release)
+
+    def grant_shipped_rights(self) -> None:
+        """Give the bot what the deployment gives it, in place of the rights of the recordings."""
+        self.cluster.gate.grant("bot-token", *shipped())
 
     def expire_token(self, who: str) -> None:
         """401 for this token from now on."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, cast
 
 import pytest
@@ -78,3 +80,64 @@ def test_watch_sees_each_write_once(api_server: ApiServer) -> None:
     follower.join(timeout=10)
     assert not follower.is_alive()
     assert seen == [("ADDED", "p"), ("MODIFIED", "p"), ("MODIFIED", "p"), ("DELETED", "p")]
+
+
+def test_event_of_the_newer_group_is_the_same_object(api_server: ApiServer) -> None:
+    events: Any = kube.EventsV1Api(api_server.client("admin"))
+    core: Any = kube.CoreV1Api(api_server.client("admin"))
+    body = {
+        "metadata": {"name": "e"},
+        "eventTime": "2026-03-02T08:00:00.000001Z",
+        "regarding": {"kind": "Job", "name": "train", "namespace": "team"},
+        "reason": "Admitted",
+        "action": "Admit",
+        "note": "granted",
+        "type": "Normal",
+        "reportingController": "gpubot.dev/bot",
+        "reportingInstance": "gpubot-0",
+    }
+    assert events.create_namespaced_event("team", body).note == "granted"
+    (listed,) = core.list_namespaced_event("team").items
+    assert (listed.message, listed.involved_object.name) == ("granted", "train")
+    events.patch_namespaced_event("e", "team", {"note": "granted again"})
+    assert events.read_namespaced_event("e", "team").note == "granted again"
+
+
+def test_bot_has_the_rights_that_are_shipped(api_server: ApiServer) -> None:
+    api_server.grant_shipped_rights()
+    leases: Any = kube.CoordinationV1Api(api_server.client("bot"))
+    core: Any = kube.CoreV1Api(api_server.client("bot"))
+    leases.create_namespaced_lease("gpubot-system", {"metadata": {"name": "gpubot"}, "spec": {}})
+    leases.read_namespaced_lease("gpubot", "gpubot-system")
+    refusals: list[Callable[[], object]] = [
+        lambda: leases.read_namespaced_lease("other", "gpubot-system"),
+        lambda: leases.read_namespaced_lease("gpubot", "team"),
+        lambda: core.patch_node("n1", {"metadata": {"labels": {"a": "b"}}}),
+    ]
+    for refused in refusals:
+        with pytest.raises(kube.ApiException) as error:
+            refused()
+        assert error.value.status == 403
+
+
+def test_shipped_policies_gate_pods_for_everybody_but_the_bot(api_server: ApiServer) -> None:
+    api_server.add_namespace("managed", **{"gpubot.dev/managed": "true"})
+    api_server.policies.install_shipped()
+    person: Any = kube.CoreV1Api(api_server.client("alice"))
+    bot: Any = kube.CoreV1Api(api_server.client("bot"))
+    made = person.create_namespaced_pod("managed", pod("p", gated=False))
+    assert [gate.name for gate in made.spec.scheduling_gates] == [GATE]
+    merge = {"_content_type": "application/merge-patch+json"}
+    with pytest.raises(kube.ApiException) as refused:
+        person.patch_namespaced_pod("p", "managed", {"spec": {"schedulingGates": None}}, **merge)
+    assert refused.value.status == 403
+    assert "only gpubot may admit it, not alice" in str(refused.value.body)
+    freed = bot.patch_namespaced_pod("p", "managed", {"spec": {"schedulingGates": None}}, **merge)
+    assert freed.spec.scheduling_gates is None
+
+
+def test_answers_carry_the_time_of_the_cluster(api_server: ApiServer) -> None:
+    api_server.app.skew = timedelta(minutes=5)
+    version: Any = kube.VersionApi(api_server.client("bot"))
+    _, _, headers = version.get_code_with_http_info()
+    assert headers["Date"] == "Mon, 02 Mar 2026 08:05:00 GMT"

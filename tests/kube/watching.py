@@ -26,6 +26,7 @@ class Hub:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._pending = False
+        self.muted = False  # open watches say nothing, as on a half-open connection
         self._watches: set[Watch] = set()
 
     def notice(self) -> None:
@@ -216,6 +217,10 @@ async def stream(cluster: Cluster, hub: Hub, watch: Watch) -> AsyncIterator[byte
     hub.add(watch)
     try:
         while True:
+            if hub.muted and not watch.stopped:
+                watch.wake.clear()
+                await watch.wake.wait()
+                continue
             lines, over = look(cluster, watch)
             if lines:
                 yield b"".join(lines)
