@@ -9,6 +9,7 @@ from tests.kube.cluster import Cluster
 from tests.kube.definitions import step_definitions
 from tests.kube.garbage import step_garbage
 from tests.kube.jobs import step_jobs
+from tests.kube.jobsets import step_job_sets
 from tests.kube.node_life import step_nodes
 from tests.kube.policies import step_policies
 from tests.kube.scheduling import step_scheduler
@@ -42,6 +43,9 @@ class Controllers:
     def definitions(self) -> int:
         return self._run(step_definitions)
 
+    def job_sets(self) -> int:
+        return self._run(step_job_sets)
+
     def policies(self) -> int:
         return self._run(step_policies)
 
@@ -63,6 +67,7 @@ class Controllers:
             steps = (
                 self.nodes,
                 self.workloads,
+                self.job_sets,
                 self.jobs,
                 self.garbage,
                 self.schedule,

@@ -17,11 +17,13 @@ What there is:
 - `api.advance(seconds)` moves the clock: watches time out, bookmarks come. Nothing else happens by
   itself; with `wall_clock=True` time runs as usual.
 - `api.controllers`: `.jobs()`, `.workloads()` (Deployments, ReplicaSets, StatefulSets),
-  `.garbage()`, `.nodes()`, `.budgets()`, `.schedule()`; each makes one pass and gives back how
-  many objects it wrote. `.settle()` repeats all of them until nothing changes.
+  `.job_sets()`, `.garbage()`, `.nodes()`, `.budgets()`, `.schedule()`; each makes one pass and
+  gives back how many objects it wrote. `.settle()` repeats all until nothing changes.
 - `api.kubelet`: `.start(pod)`, `.finish(pod, exit_code=0)`, `.confirm(pod)` (containers have
   stopped: a terminating pod goes), each by 'namespace/name'; `.start_all()`, `.confirm_all()`;
   `.silence(node)`, `.recover(node)` (`api.cluster.node_grace` is 50 s).
+- `api.serve_job_sets()`: JobSet v1alpha2 is installed; other custom kinds by posting their
+  definition and `settle`.
 - `api.grant_shipped_rights()`: the bot has the rights of deploy/kubernetes and no more.
 - `api.policies.install_shipped()`: the admission policies of deploy/kubernetes, evaluated, in
   namespaces made with `api.add_namespace(name, **{"gpubot.dev/managed": "true"})`;
@@ -52,6 +54,7 @@ from tests.kube.cluster import Cluster
 from tests.kube.controllers import Controllers
 from tests.kube.documents import Json
 from tests.kube.faults import Faults
+from tests.kube.jobsets import JOB_SET
 from tests.kube.kinds import NODE, POD
 from tests.kube.kubelet import Kubelet, running_pod
 from tests.kube.policies import Policies, mutate, validate
@@ -293,6 +296,10 @@ class ApiServer:
         """Cut the connections of all requests that hang."""
         self.faults.clear()
         self._call(self.app.release)
+
+    def serve_job_sets(self) -> None:
+        """Install JobSet: its kind is served and its controller takes part in `settle`."""
+        self.cluster.kinds.add(JOB_SET)
 
     def grant_shipped_rights(self) -> None:
         """Give the bot what the deployment gives it, in place of the rights of the recordings."""

@@ -99,3 +99,43 @@ def test_deployment_fills_up_and_replaces_what_is_evicted(api_server: ApiServer)
     core.create_namespaced_pod_eviction(first, "team", eviction)
     api_server.controllers.settle()
     assert len(_pods(api_server)) == 3
+
+
+def test_job_set_lets_its_jobs_go_together(api_server: ApiServer) -> None:
+    api_server.serve_job_sets()
+    sets: Any = kube.CustomObjectsApi(api_server.client("admin"))
+    where = ("jobset.x-k8s.io", "v1alpha2", "team", "jobsets")
+    groups = [
+        {"name": "leader", "replicas": 1, "template": {"spec": job("x", pods=1)["spec"]}},
+        {"name": "workers", "replicas": 2, "template": {"spec": job("x", pods=1)["spec"]}},
+    ]
+    body = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "train"},
+        "spec": {"suspend": True, "replicatedJobs": groups},
+    }
+    sets.create_namespaced_custom_object(*where, body)
+    api_server.controllers.settle()
+    batch: Any = kube.BatchV1Api(api_server.client("bot"))
+    made = batch.list_namespaced_job("team").items
+    assert [each.metadata.name for each in made] == [
+        "train-leader-0",
+        "train-workers-0",
+        "train-workers-1",
+    ]
+    assert all(each.spec.suspend for each in made)
+    for group in groups:
+        spec: Any = group["template"]
+        spec["spec"]["template"]["spec"]["nodeSelector"] = {"topology.gpubot.dev/rack": "r2"}
+    patch = {"spec": {"suspend": False, "replicatedJobs": groups}}
+    sets.patch_namespaced_custom_object(*where, "train", patch)
+    api_server.controllers.settle()
+    assert sorted(str(pod.spec.node_name) for pod in _pods(api_server)) == ["None", "n3", "n4"]
+    status = sets.get_namespaced_custom_object(*where, "train")["status"]
+    assert [each["active"] for each in status["replicatedJobsStatus"]] == [1, 2]
+    sets.patch_namespaced_custom_object(*where, "train", {"spec": {"suspend": True}})
+    api_server.controllers.settle()
+    api_server.kubelet.confirm_all()
+    api_server.controllers.settle()
+    assert _pods(api_server) == []
