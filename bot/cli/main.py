@@ -145,6 +145,19 @@ def bench_rush(
         raise typer.Exit(1)
 
 
+@bench_app.command("announce")
+def bench_announce() -> None:
+    """Time how soon the channel hears of 500 admissions of one cycle, at Slack's pace."""
+    from bot.cli.announcing import BenchError, run_bench_announce  # noqa: PLC0415 - see the module
+
+    try:
+        well = run_bench_announce()
+    except BenchError as error:
+        raise stop_with(str(error)) from error
+    if not well:
+        raise typer.Exit(1)
+
+
 @bench_app.command("placement")
 def bench_placement(
     nodes: Annotated[

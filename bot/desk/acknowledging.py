@@ -54,11 +54,12 @@ class Acknowledging(Office):
         """Call the fallback for what nobody has acknowledged in time; return for how many.
 
         The fallback is called twice, `patience` seconds apart, then on-call is told that
-        nobody came. What is due at once is said in one message for each step.
+        nobody came. What is due soon is taken along: one message for each step, and seldom.
         """
         now = self._wall()
         with self._store.write() as work:
-            due = work.calls.due(now)
+            soon = now + dt.timedelta(seconds=patience / 2)
+            due = work.calls.due(soon) if work.calls.due(now) else ()
             for level in sorted({call.level for call in due}):
                 some = [call for call in due if call.level == level]
                 work.outbox.put(_escalated(some, level + 1, fallback), now)

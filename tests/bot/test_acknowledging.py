@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,6 +103,23 @@ def test_nobody_comes_so_the_fallback_is_called_twice_and_on_call_told_once(hous
     assert [notice.args["over"] for notice in told] == [False, False, True]
     assert all(notice.urgent and len(notice.args["calls"]) == 2 for notice in told)  # type: ignore[arg-type] # JSON
     assert call(house, "a").due is None
+
+
+def test_what_is_due_soon_is_taken_along(house: House) -> None:
+    raised(house, "a")
+    house.clock.advance(PATIENCE / 3)
+    with house.store.write() as work:
+        late = dataclasses.replace(
+            work.calls.at("C0ONCALL", "1.000001")[0],
+            key="b",
+            ts="2.000001",
+            due=moment(house.clock.now() + PATIENCE),
+        )
+        work.calls.put(late)
+    house.clock.advance(PATIENCE * 2 / 3)
+    assert house.desk.call_next("U0FALL", PATIENCE) == 2
+    (told,) = house.said("escalated")
+    assert len(list(told.notice.args["calls"])) == 2  # type: ignore[call-overload] # JSON
 
 
 def test_once_taken_nobody_is_called(house: House) -> None:
