@@ -5,8 +5,10 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from bot.asks import Ask
 from bot.fields import FieldChange
 from bot.views import CardView
+from storage.records import Estimate
 
 
 class ChangeKind(enum.StrEnum):
@@ -31,3 +33,19 @@ class Changed:
     back: bool = False
     decided: bool = True
     again: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What would become of an ask; nothing was created. The card has no id yet."""
+
+    card: CardView
+    ask: Ask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhenView:
+    """When a request is expected to start (its card says), and what was expected at first."""
+
+    card: CardView
+    first: Estimate | None = None

@@ -252,6 +252,7 @@ class Bot:
             Tick(name="cards", run=sweep(cards), every=_paced(60.0, pace), limit=60.0),
             Tick(name="calls", run=self._call_next, every=5.0, limit=30.0),
             Tick(name="roll", run=self._register.tick, every=3.0, limit=60.0),
+            Tick(name="ahead", run=self._look_ahead, every=_paced(60.0, pace), limit=120.0),
             Tick(name="people", run=self._core.directory.refresh, every=30.0, limit=10.0),
             Tick(name="heartbeat", run=self._beat, every=2.0, limit=10.0),
             Tick(name="socket", run=self._listen, every=10.0, limit=60.0),
@@ -266,6 +267,12 @@ class Bot:
         self._core.control.step()
         if self._background is not None and self._background.behind:
             self.ticker.wake("background")
+
+    def _look_ahead(self) -> None:
+        try:
+            self._core.desk.look_ahead()
+        except NotReady:
+            log.debug("the engine is not there, or others look ahead: next time")
 
     def _announce(self) -> None:
         self.announcer.tick(moment(self._core.control.wall.now()))

@@ -9,6 +9,7 @@ from bot.asks import Nearness
 from bot.control.announce import flavor_of, nodes_of
 from bot.leases import longer
 from bot.places import Domain
+from bot.prospects import Prospect
 from bot.terms import Terms, level_word
 from bot.views import CardView, QueueRow
 from scheduler.engine import Engine
@@ -35,6 +36,7 @@ def card_of(
     at: Seconds,
     explanation: Explanation | None = None,
     domain: Domain = (),
+    prospect: Prospect | None = None,
 ) -> CardView:
     """Everything the card of a request shows at one moment."""
     workload = request.workload
@@ -75,6 +77,7 @@ def card_of(
         topology=_asked_topology(first.topology),
         domain=domain,
         longer=longer(request, terms) if holding is not None else None,
+        prospect=prospect,
         recipe=request.recipe,
     )
 

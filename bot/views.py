@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bot.asks import Ask
+from bot.prospects import Prospect
 from scheduler.budgets import Budget
 from scheduler.doubts import NodeDoubt
 from scheduler.model import Explanation, Figure, LimitKind
@@ -66,6 +67,10 @@ class RefusalCode(enum.StrEnum):
     NOT_ON_CALL = "not-on-call"
     NO_PROVISION = "no-provision"
     NO_SMALLER_START = "no-smaller-start"
+    RUNS_ALREADY = "runs-already"
+    OFFER_STALE = "offer-stale"
+    OFFER_GONE = "offer-gone"
+    LOOKING = "looking"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,9 +94,9 @@ class CardView:
     `nodes` are (node, GPUs) while it holds GPUs; `explanation` is there while it waits.
     `topology` is what was asked for in words (`same rack`); `domain` the (level, value) pairs
     that all its nodes share, coarse to fine. `longer` is by how many seconds one press extends
-    its lease, None where it cannot be. `buttons` that fit the state are the renderer's
-    choice from `state`. `may_end` is false when it was drawn for one person who may not end it;
-    a card for all to see leaves it true.
+    its lease, None where it cannot be. `prospect` is what was last foreseen while it waits.
+    `buttons` that fit the state are the renderer's choice from `state`. `may_end` is false when
+    it was drawn for one person who may not end it; a card for all to see leaves it true.
 
     `gpus` are those it holds, `asked` all that it wants, which is more after a smaller start;
     `least` are those of the smallest start that would do, 0 where only the whole does.
@@ -133,6 +138,7 @@ class CardView:
     asked: int = 0
     least: int = 0
     provision: str = ""
+    prospect: Prospect | None = None
     recipe: Recipe | None = None
 
     @property

@@ -6,7 +6,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Collection
 
-from sqlmodel import Session, col, select, update
+from sqlmodel import Session, col, delete, select, update
 
 from storage.records import Estimate
 from storage.tables import EstimateRow
@@ -33,6 +33,15 @@ class Estimates:
         """Return which of the requests have an estimate."""
         wanted = select(EstimateRow.request).where(col(EstimateRow.request).in_(requests))
         return frozenset(self._session.exec(wanted))
+
+    def forget(self, request_id: str) -> None:
+        """Remove the estimate of a request that has not started."""
+        self._session.flush()
+        self._session.exec(
+            delete(EstimateRow).where(
+                col(EstimateRow.request) == request_id, col(EstimateRow.started).is_(None)
+            )
+        )
 
     def settle(self, request_id: str, started: dt.datetime) -> None:
         """Write down that a request has started for the first time."""

@@ -23,6 +23,15 @@ class ActionId(enum.StrEnum):
     CANCEL = "gpubot.cancel"
     RELEASE = "gpubot.release"
     EXTEND = "gpubot.extend"
+    OFFER = "gpubot.offer"
+    OFFER_1 = "gpubot.offer.1"
+    OFFER_2 = "gpubot.offer.2"
+    OFFER_3 = "gpubot.offer.3"
+    ASK = "gpubot.ask"
+    ASK_0 = "gpubot.ask.0"
+    ASK_1 = "gpubot.ask.1"
+    ASK_2 = "gpubot.ask.2"
+    ASK_3 = "gpubot.ask.3"
     REQUEST = "gpubot.request"
     REFRESH = "gpubot.refresh"
     PREVIOUS = "gpubot.previous"
@@ -76,6 +85,19 @@ class ExtendValue(_Value):
     request: str = Field(pattern=r"^R-[0-9]{1,12}$")
     by: float = Field(gt=0, le=366 * 86400.0, allow_inf_nan=False)
     ends: float = Field(ge=0, allow_inf_nan=False)
+
+
+class OfferValue(_Value):
+    """A button that takes an offer; `offer` is the name of the step it was tried for."""
+
+    request: str = Field(pattern=r"^R-[0-9]{1,12}$")
+    offer: str = Field(pattern=r"^[0-9a-f]{16}$")
+
+
+class AskValue(_Value):
+    """A button that asks for what a line says, as if it had been typed."""
+
+    line: str = Field(min_length=1, max_length=400)
 
 
 class PageValue(_Value):

@@ -26,10 +26,12 @@ from bot.chat.actions import (
     FORM,
     WHY_OF_MESSAGE,
     ActionId,
+    AskValue,
     CallValue,
     ExtendValue,
     FormPlace,
     LinkValue,
+    OfferValue,
     PageValue,
     RequestValue,
     WishValue,
@@ -45,7 +47,7 @@ from bot.chat.discreet import LIBRARY_LOGGERS, discreet_logger
 from bot.chat.markup import Markup
 from bot.chat.message import Lines, build
 from bot.chat.ports import Desk, Once, Threads
-from bot.chat.presses import AnswerLink, Confirmed, Press, Prolong
+from bot.chat.presses import AnswerLink, Confirmed, Press, Prolong, TakeOffer
 from bot.chat.replies import Body, Place, Replier, place_of
 from bot.chat.spool import Workers
 from bot.chat.voices import Voices
@@ -162,6 +164,13 @@ class Chat:
             (ActionId.LINK_NO, self.on_link),
             (ActionId.ORDER, self.on_order),
             (ActionId.ORDER_MOVE, self.on_order),
+            (ActionId.OFFER_1, self.on_offer),
+            (ActionId.OFFER_2, self.on_offer),
+            (ActionId.OFFER_3, self.on_offer),
+            (ActionId.ASK_0, self.on_ask),
+            (ActionId.ASK_1, self.on_ask),
+            (ActionId.ASK_2, self.on_ask),
+            (ActionId.ASK_3, self.on_ask),
             (ActionId.REQUEST, self.on_shortcut),
             (ActionId.REFRESH, self.on_refresh),
             (ActionId.PREVIOUS, self.on_page),
@@ -278,6 +287,22 @@ class Chat:
         if value is not None:
             said = Confirmed(value.wish())
             self._converse(said, place_of(body), _press_key(body), private=True, replace=True)
+
+    def on_offer(self, ack: Ack, body: dict[str, Any]) -> None:
+        """Take an offer, on a card or an answer."""
+        ack()
+        value = self._value(body, OfferValue)
+        if value is not None:
+            said = TakeOffer(value.request, value.offer)
+            self._converse(said, place_of(body), _press_key(body), private=True)
+
+    def on_ask(self, ack: Ack, body: dict[str, Any]) -> None:
+        """Ask for what was tried."""
+        ack()
+        value = self._value(body, AskValue)
+        if value is not None:
+            said = grammar.parse(f"request {value.line}")
+            self._converse(said, place_of(body), _press_key(body), private=True)
 
     def on_page(self, ack: Ack, body: dict[str, Any]) -> None:
         """Another page of the queue, in place of the one shown."""

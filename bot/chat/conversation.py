@@ -11,15 +11,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot import views
-from bot.answers import Changed
+from bot.answers import Changed, Tried, WhenView
 from bot.byhand import Declined, Intervened, Preview
 from bot.chat import grammar
-from bot.chat.cards import changes, identity, interventions, lists, reports, requests
+from bot.chat.cards import (
+    changes,
+    identity,
+    interventions,
+    lists,
+    prospects,
+    reports,
+    requests,
+)
 from bot.chat.lettering import labels
 from bot.chat.message import Lines, Message, build
 from bot.chat.picture import draw
 from bot.chat.ports import Desk
-from bot.chat.presses import AnswerLink, Confirmed, Press, Prolong
+from bot.chat.presses import AnswerLink, Confirmed, Press, Prolong, TakeOffer
 from bot.chat.replies import Picture
 from bot.chat.voice import Voice
 from bot.chat.wishes import wish_of
@@ -134,6 +142,9 @@ _ASKED: dict[type[grammar.Command | Press], Callable[[Desk, Any, Asker], object]
     grammar.Extend: lambda desk, it, who: desk.extend(who.person, it.request, it.by, key=who.key),
     grammar.Edit: lambda desk, it, who: desk.edit(who.person, it.request, it.change, key=who.key),
     grammar.Give: lambda desk, it, who: desk.give(who.person, it.request, it.to, key=who.key),
+    grammar.Try: lambda desk, it, who: desk.try_out(who.person, it.ask),
+    grammar.When: lambda desk, it, who: desk.when(who.person, it.request),
+    TakeOffer: lambda desk, it, who: desk.take(who.person, it.request, it.offer, key=who.key),
     Prolong: lambda desk, it, who: desk.extend(
         who.person, it.request, it.by, key=who.key, ends=it.ends
     ),
@@ -173,6 +184,8 @@ _SHOWN: dict[type, Callable[[Voice, Any], Message]] = {
     views.Unconfirmed: requests.unconfirmed,
     views.Refused: requests.refused,
     Changed: changes.changed,
+    Tried: prospects.tried,
+    WhenView: prospects.when,
     views.StatusView: lists.status,
     views.QueueView: lists.queue,
     views.WhyView: requests.why,
@@ -203,6 +216,7 @@ _PRIVATE: frozenset[type] = frozenset(
         views.Unconfirmed,
         views.PreferencesView,
         Changed,
+        Tried,
         Declined,
         Preview,
         Intervened,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.answers import Changed
+from bot.answers import Changed, Tried, WhenView
 from bot.asks import Ask, Change, Period
 from bot.byhand import ByHandAnswer, Wish
 from bot.chat.message import Message
@@ -77,6 +77,14 @@ class Desk(Protocol):
     ) -> Changed | Refused: ...
 
     def give(self, person_id: str, request_id: str, to: str, *, key: str) -> Changed | Refused: ...
+
+    def try_out(self, person_id: str, ask: Ask) -> Tried | Refused: ...
+
+    def when(self, person_id: str, request_id: str) -> WhenView | Refused: ...
+
+    def take(
+        self, person_id: str, request_id: str, offer: str, *, key: str
+    ) -> Changed | Refused: ...
 
     def status(self, person_id: str, what: str | None = None) -> StatusView | Refused: ...
 

@@ -17,6 +17,14 @@ class Prolong:
 
 
 @dataclass(frozen=True, slots=True)
+class TakeOffer:
+    """Change a request as an offer says, if that still starts it sooner."""
+
+    request: str
+    offer: str
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerLink:
     """A lead says whether somebody is in the team."""
 
@@ -32,4 +40,4 @@ class Confirmed:
     wish: Wish
 
 
-Press = Prolong | Confirmed | AnswerLink
+Press = Prolong | TakeOffer | Confirmed | AnswerLink

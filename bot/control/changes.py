@@ -73,6 +73,8 @@ def carry_out(engine: Engine, ledger: Ledger, order: DeskEvent) -> None:
     )
     if request.state in HOLDS and (after.owner, after.team) != (current.owner, current.team):
         ledger.hand_over(changed)
+    if request.state is S.WAITING:
+        ledger.void_estimate(changed)
     announce_changes.say_changed(ledger, order, current.owner, changed, changes)
 
 

@@ -109,6 +109,7 @@ def _admit(ledger: Ledger, terms: Terms, admission: Admission, domain: Domain) -
         lease_ends=None if lease is None else ledger.at + dt.timedelta(seconds=lease),
         starving_since=None,
     )
+    ledger.started(admitted)
     ledger.charge(
         admitted,
         pool=terms.pool(admission.queue),

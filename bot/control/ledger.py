@@ -52,6 +52,17 @@ class Move:
     changes: Changes = field(default_factory=Changes)
 
 
+def card_notice(request_id: str) -> Notice:
+    """Has the card of a request drawn again."""
+    return Notice(
+        key=f"card:{request_id}",
+        kind=notices.NoticeKind.CARD,
+        audience=Audience.CARD,
+        request=request_id,
+        args=notices.CardArgs(request=request_id).model_dump(mode="json"),
+    )
+
+
 class Ledger:
     """Collects moves, notices and actions of one step, in order.
 
@@ -73,6 +84,8 @@ class Ledger:
         self._gauges: list[Gauge] = []
         self._grants: list[Grant] = []
         self._handed: list[Request] = []
+        self._started: list[str] = []
+        self._void: list[str] = []
         self._ends: dict[str, tuple[dt.datetime, Outcome]] = {}
         self._settings: dict[str, Setting | None] = {}
         self._interventions: dict[int, Intervention] = {}
@@ -204,15 +217,7 @@ class Ledger:
         """Have the card of a request drawn again; background load has none."""
         if request.source is Source.TRACE:
             return
-        self.say(
-            Notice(
-                key=f"card:{request.id}",
-                kind=notices.NoticeKind.CARD,
-                audience=Audience.CARD,
-                request=request.id,
-                args=notices.CardArgs(request=request.id).model_dump(mode="json"),
-            )
-        )
+        self.say(card_notice(request.id))
 
     def act(self, action: Action) -> None:
         """Have the cluster do something once the step is stored."""
@@ -240,6 +245,15 @@ class Ledger:
                 begun=self.at,
             )
         )
+
+    def started(self, request: Request) -> None:
+        """Compare what was expected of a request with its first start, which is now."""
+        if request.source is not Source.TRACE:
+            self._started.append(request.id)
+
+    def void_estimate(self, request: Request) -> None:
+        """Forget what was expected of a request: it is another now."""
+        self._void.append(request.id)
 
     def hand_over(self, request: Request) -> None:
         """Charge what a request holds to its new owner and team from now on."""
@@ -308,6 +322,10 @@ class Ledger:
             since = None if first else work.grants.last_end(grant.request)
             waited = grant.waited if since is None else (grant.begun - since).total_seconds()
             work.grants.open(dataclasses.replace(grant, waited=max(0.0, waited)))
+        for request_id in self._void:
+            work.estimates.forget(request_id)
+        for request_id in self._started:
+            work.estimates.settle(request_id, self.at)
         for request in self._handed:
             owner, team = request.workload.owner, request.workload.team
             work.grants.hand_over(request.decision, self.at, owner=owner, team=team)

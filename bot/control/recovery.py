@@ -19,6 +19,7 @@ from bot.control.ledger import LOOP, Ledger
 from bot.terms import Terms
 from scheduler import events
 from scheduler.engine import Engine
+from scheduler.history import Sample
 from scheduler.layout import Layout
 from scheduler.model import TeamName, Usage, WorkloadId
 from scheduler.standing import EngineError
@@ -29,6 +30,7 @@ from storage.store import Store
 log = logging.getLogger(__name__)
 
 S = RequestState
+RUN_TIMES = 2000  # ended requests whose run times are remembered
 OPEN = tuple(state for state in RequestState if state not in FINAL)
 
 
@@ -39,6 +41,7 @@ def rebuild(
     with store.read() as view:
         requests = view.requests.find(states=OPEN)
         samples = view.usage.all()
+        ended = view.requests.ended(RUN_TIMES)
         by_hand = read_by_hand(view)
         unsubmitted = {event.request for event in view.events.unhandled()}
     ledger.put(requests)
@@ -46,6 +49,7 @@ def rebuild(
     for node in seen.nodes:
         engine.apply(events.NodeObserved(node=node))
     _restore_usage(engine, samples)
+    engine.apply(events.RunTimesRestored(samples=run_times(ended)))
     there = {observed.workload: observed for observed in seen.workloads}
     for request in requests:
         observed = there.pop(WorkloadId(request.id), None)
@@ -64,6 +68,20 @@ def rebuild(
         ledger.act(_stop(stranger, terms))
     bring_into_force(engine, ledger, terms, by_hand.settings)
     return engine
+
+
+def run_times(ended: Iterable[Request]) -> tuple[Sample, ...]:
+    """How long work ran in its last attempt, the earliest end first."""
+    by_end = sorted(ended, key=lambda request: (request.changed, request.id))
+    return tuple(
+        Sample(
+            team=request.workload.team,
+            gpus=request.workload.gpus,
+            ran=max(0.0, request.changed.timestamp() - request.admission.at),
+        )
+        for request in by_end
+        if request.admission is not None
+    )
 
 
 def _restore_usage(engine: Engine, samples: Iterable[UsageSample]) -> None:

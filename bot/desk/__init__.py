@@ -10,7 +10,7 @@ in its own module over what `Office` shares.
 from __future__ import annotations
 
 from bot.desk.acknowledging import Acknowledging
-from bot.desk.giving import Giving
+from bot.desk.estimates import Estimates
 from bot.desk.identity import Identity
 from bot.desk.interventions import Interventions
 from bot.desk.office import PATIENCE, Office
@@ -23,6 +23,6 @@ __all__ = ["PATIENCE", "Desk", "Office"]
 
 
 class Desk(
-    Giving, Ordering, Reading, Reporting, Interventions, Preferring, Acknowledging, Identity
+    Estimates, Ordering, Reading, Reporting, Interventions, Preferring, Acknowledging, Identity
 ):
     """Everything a person can ask for. Safe to call from any thread."""

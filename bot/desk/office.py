@@ -9,8 +9,10 @@ from typing import TypeVar
 
 from bot.clock import moment
 from bot.control.loop import Control
+from bot.foresight import Foresight
 from bot.people import Directory
 from bot.places import Domain, domains_of
+from bot.prospects import Prospect
 from bot.rows import OPEN_FIRST, card_of, explain_all
 from bot.terms import WAITING_AT_MOST
 from bot.views import CardView, NotReady
@@ -21,6 +23,7 @@ from storage.states import FINAL, RequestState
 
 T = TypeVar("T")
 S = RequestState
+FORESEEN = 1800.0  # seconds for which a card shows what was foreseen
 PATIENCE = 1.0  # seconds the desk waits for the loop's decision before it answers without
 OPEN = tuple(state for state in RequestState if state not in FINAL)
 
@@ -42,6 +45,7 @@ class Office:
         self._directory = directory
         self.patience = patience
         self._waiting_at_most = waiting_at_most
+        self._foresight = Foresight(control)
 
     def setting(self, name: str) -> Setting | None:
         """A stored setting, or None."""
@@ -88,9 +92,23 @@ class Office:
                 reasons = self._look(lambda engine: explain_all(engine, waiting, now))
             if holding:
                 domains = self._look(lambda engine: domains_of(engine, self._terms, holding))
+        foreseen = {request_id: self._foreseen(request_id, now) for request_id in waiting}
         return tuple(
-            card_of(r, self._terms, now, reasons.get(r.id), domains.get(r.id, ())) for r in requests
+            card_of(
+                request,
+                self._terms,
+                now,
+                reasons.get(request.id),
+                domains.get(request.id, ()),
+                foreseen.get(request.id),
+            )
+            for request in requests
         )
+
+    def _foreseen(self, request_id: str, now: float) -> Prospect | None:
+        """What was last foreseen for a request, unless that is long ago."""
+        found = self._foresight.of(request_id)
+        return found if found is not None and now - found.at <= FORESEEN else None
 
 
 def by_state(requests: Sequence[Request]) -> tuple[Request, ...]:

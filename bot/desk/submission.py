@@ -54,7 +54,7 @@ class Submission(Office):
                 work.inbox.remember(key, write_refusal(planned))
             elif first and isinstance(planned, Workload):
                 request_id = work.requests.next_id()
-                request = _new_request(planned, request_id, ask.text, Source.CHAT, now)
+                request = new_request(planned, request_id, ask.text, Source.CHAT, now)
                 request = dataclasses.replace(request, channel=channel, recipe=recipe)
                 work.requests.add(request)
                 event = work.events.add(EventKind.SUBMIT, request.id, person_id, request.created)
@@ -95,7 +95,7 @@ class Submission(Office):
             ids = work.requests.next_ids(len(good)) if good else ()
             requests = [
                 dataclasses.replace(
-                    _new_request(workload, request_id, "", Source.TRACE, now), run_for=load.run_for
+                    new_request(workload, request_id, "", Source.TRACE, now), run_for=load.run_for
                 )
                 for request_id, (load, workload) in zip(ids, good, strict=True)
             ]
@@ -185,9 +185,10 @@ class Submission(Office):
         return Submitted(card=card, decided=True, again=True)
 
 
-def _new_request(
+def new_request(
     workload: Workload, request_id: str, text: str, source: Source, now: Seconds
 ) -> Request:
+    """The row of a request that waits from now on."""
     created = moment(now)
     return Request(
         id=request_id,

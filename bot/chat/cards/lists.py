@@ -96,7 +96,10 @@ def mine_parts(voice: Voice, view: MineView) -> list[Part]:
     words, cards = voice.words, view.open
     parts: list[Part] = [Lines(words.mine_title(len(cards), may_ask=view.may_ask))]
     for card in cards[:MOST_WITH_BUTTONS]:
-        parts.append(Lines(join("\n", [words.headline(card), words.stand(card)])))
+        lines = [words.headline(card), words.stand(card)]
+        if card.prospect is not None:
+            lines.append(words.expected(card.prospect))
+        parts.append(Lines(join("\n", lines)))
         parts.append(Buttons(buttons(voice, card)))
     rest = cards[MOST_WITH_BUTTONS:]
     if rest:

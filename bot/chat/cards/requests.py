@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.chat.actions import ActionId, RequestValue
 from bot.chat.cards.changes import extend_button
+from bot.chat.cards.offers import ahead_parts, offer_buttons
 from bot.chat.markup import Markup
 from bot.chat.message import Button, Buttons, Confirm, Lines, Message, Note, Part, build
 from bot.chat.voice import Voice
@@ -24,18 +25,20 @@ def request_parts(voice: Voice, view: CardView) -> list[Part]:
         Lines(words.who(view, voice.people.mention(view.owner))),
         Lines(words.recipe(view)),
         Lines(_stand(voice, view)),
+        *ahead_parts(voice, view),
         Note(words.asked(view)),
         Buttons(buttons(voice, view)),
     ]
 
 
 def buttons(voice: Voice, view: CardView) -> tuple[Button, ...]:
-    """Waiting: Why, Cancel. Holding GPUs: Extend, Release. Ending or ended: none.
+    """Waiting: Why, offers, Cancel. Holding GPUs: Extend, Release. Ending or ended: none.
 
     Who may not end it is offered only to ask why.
     """
     if view.state is RequestState.WAITING:
-        return (_why(voice, view), _cancel(voice, view)) if view.may_end else (_why(voice, view),)
+        why = _why(voice, view)
+        return (why, *offer_buttons(voice, view), _cancel(voice, view)) if view.may_end else (why,)
     if view.state in {RequestState.ADMITTED, RequestState.RUNNING} and view.may_end:
         return (*_longer(voice, view), _stop(voice, view, Verb.RELEASING))
     return ()
@@ -44,15 +47,18 @@ def buttons(voice: Voice, view: CardView) -> tuple[Button, ...]:
 def submitted(voice: Voice, answer: Submitted) -> Message:
     """The private answer to a request: what became of it at once, and where its card is.
 
-    The card is drawn anew as things change; this is not, so it says nothing that could
-    become untrue and offers nothing that could be too late.
+    The card is drawn anew as things change; this is not, so it says as of when it is true.
+    An offer that has come too late by the time it is taken says so.
     """
     view = answer.card
-    may = (_why(voice, view),) if view.state is RequestState.WAITING else ()
+    may: tuple[Button, ...] = ()
+    if view.state is RequestState.WAITING:
+        may = (_why(voice, view), *offer_buttons(voice, view))
     return build(
         [
             Lines(voice.words.submitted(answer)),
             Lines(voice.words.lowered(view)),
+            *ahead_parts(voice, view),
             Lines(voice.words.see_card(voice.channel)),
             Buttons(may),
         ]
@@ -88,6 +94,7 @@ def why(voice: Voice, view: WhyView) -> Message:
         [
             Lines(words.headline(view.card)),
             Lines(_stand(voice, view.card)),
+            *ahead_parts(voice, view.card),
             *_ahead(voice, view),
             *_story(voice, view),
             Note(words.as_of(view.card.at)),

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable
 
 from bot import views
-from bot.answers import Changed
+from bot.answers import Changed, Tried, WhenView
 from bot.asks import Ask, Change, Period
 from bot.byhand import ByHandAnswer, DeclineCode, Declined, Wish
 from bot.fairness import FairView
@@ -17,7 +17,7 @@ from bot.reports import ReportView
 from bot.views import RefusalCode, Refused
 from storage.records import Person, Recipe, Role
 from storage.states import RequestState
-from tests.bot.chat import accounting, saying
+from tests.bot.chat import accounting, foreseeing, saying
 
 
 class MemoryOnce:
@@ -129,6 +129,21 @@ class MemoryDesk:
     def give(self, person_id: str, request_id: str, to: str, *, key: str) -> Changed | Refused:
         del person_id, request_id, to, key
         return saying.GIVEN
+
+    def try_out(self, person_id: str, ask: Ask) -> Tried | Refused:
+        del person_id
+        return dataclasses.replace(foreseeing.TRIED, ask=ask)
+
+    def when(self, person_id: str, request_id: str) -> WhenView | Refused:
+        del person_id, request_id
+        return foreseeing.WHEN
+
+    def take(self, person_id: str, request_id: str, offer: str, *, key: str) -> Changed | Refused:
+        del person_id, key
+        known = {one.key for one in foreseeing.PROSPECT.offers}
+        if offer not in known:
+            return Refused(code=RefusalCode.OFFER_STALE, args={"request": request_id})
+        return saying.EDITED
 
     def status(self, person_id: str, what: str | None = None) -> views.StatusView | Refused:
         self.before()

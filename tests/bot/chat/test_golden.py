@@ -16,14 +16,14 @@ from bot import notices, views
 from bot.asks import Ask
 from bot.chat import grammar
 from bot.chat.actions import FormPlace
-from bot.chat.cards import alerts, changes, lists, reports, requests
+from bot.chat.cards import alerts, changes, lists, prospects, reports, requests
 from bot.chat.cards.form import form
 from bot.chat.cards.home import home
 from bot.chat.message import Lines, Message, build
 from bot.chat.voice import Voice
 from scheduler.model import Basis, LimitKind, PreemptionRule, Verdict, WaitReason
 from storage.records import Audience, Recipe, RecipeKind
-from tests.bot.chat import identity, notifying, saying
+from tests.bot.chat import foreseeing, identity, notifying, saying
 from tests.bot.chat import interventions as orders
 from tests.bot.chat.accounting import FAIR, REPORT
 from tests.bot.chat.written import FOLDER, compare, lines_of, plain_of, readable, said_by
@@ -196,6 +196,10 @@ _REFUSED: list[_Row] = [
     ),
     (views.RefusalCode.ON_TEAM_QUOTA, {"request": "R-1042", "team": "nlp"}, (), None),
     (views.RefusalCode.RECEIVER_FULL, {"person": "Bob", "most": 200}, (), None),
+    (views.RefusalCode.RUNS_ALREADY, {"request": "R-1042"}, (), None),
+    (views.RefusalCode.OFFER_STALE, {"request": "R-1042"}, (), None),
+    (views.RefusalCode.OFFER_GONE, {"request": "R-1042"}, (), None),
+    (views.RefusalCode.LOOKING, {"request": "R-1042"}, (), None),
 ]
 _REFUSED += notifying.REFUSED
 _INSTEAD = {
@@ -353,6 +357,9 @@ def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]
         "lease-ending",
         lambda: [alerts.notice(voice, each, Audience.PERSON) for each in saying.LEASES_ENDING],
     )
+    yield "card-foreseen", _one(voice, requests.card, foreseeing.FORESEEN)
+    yield "when", lambda: [prospects.when(voice, each) for each in foreseeing.WHENS]
+    yield "tried", lambda: [prospects.tried(voice, foreseeing.TRIED)]
     yield "changed", lambda: [changes.changed(voice, each) for each in saying.CHANGES]
     yield "lease-over", _notice(voice, saying.UNPROTECTED, Audience.PERSON)
     yield "handed-over", _notice(voice, saying.HANDED, Audience.PERSON)

@@ -38,6 +38,10 @@ class TurnedDown(Units):
             RefusalCode.NOT_IN_TEAM: self._not_in_team,
             RefusalCode.ON_TEAM_QUOTA: self._on_team_quota,
             RefusalCode.RECEIVER_FULL: self._receiver_full,
+            RefusalCode.RUNS_ALREADY: self._runs_already,
+            RefusalCode.OFFER_STALE: self._offer_stale,
+            RefusalCode.OFFER_GONE: self._offer_gone,
+            RefusalCode.LOOKING: self._looking,
         }
 
     def _somebody_waits(self, refused: Refused, figures: Figures) -> Markup:
@@ -186,6 +190,35 @@ class TurnedDown(Units):
             "{person} 已经有 {most:,} 个请求在排队，这是一个人的上限。",
             person=figures.text("person") or say("对方"),
             most=int(figures.number("most") or 0),
+        )
+
+    def _runs_already(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "{request} 已经在运行，不需要再为更早启动而修改。",
+            request=_request(figures),
+        )
+
+    def _offer_stale(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "这个方案针对的是之前的 {request}，或者不是我给出的。"
+            " `/gpu when {request}` 显示现在可行的方案。",
+            request=_request(figures),
+        )
+
+    def _offer_gone(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "现在这样改不会让 {request} 更早启动。 `/gpu when {request}` 显示现在可行的方案。",
+            request=_request(figures),
+        )
+
+    def _looking(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "我正在同时为很多人推算，请过几秒再按一次。",
+            request=_request(figures),
         )
 
 

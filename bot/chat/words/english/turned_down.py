@@ -38,6 +38,10 @@ class TurnedDown(Units):
             RefusalCode.NOT_IN_TEAM: self._not_in_team,
             RefusalCode.ON_TEAM_QUOTA: self._on_team_quota,
             RefusalCode.RECEIVER_FULL: self._receiver_full,
+            RefusalCode.RUNS_ALREADY: self._runs_already,
+            RefusalCode.OFFER_STALE: self._offer_stale,
+            RefusalCode.OFFER_GONE: self._offer_gone,
+            RefusalCode.LOOKING: self._looking,
         }
 
     def _somebody_waits(self, refused: Refused, figures: Figures) -> Markup:
@@ -202,6 +206,36 @@ class TurnedDown(Units):
             "{person} has {most:,} requests waiting already, which is the most for one person.",
             person=figures.text("person") or say("That person"),
             most=int(figures.number("most") or 0),
+        )
+
+    def _runs_already(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "{request} runs already: there is nothing left to change for an earlier start.",
+            request=_request(figures),
+        )
+
+    def _offer_stale(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "That offer was for {request} as it was, or is none of mine. `/gpu when {request}` "
+            "shows what would help now.",
+            request=_request(figures),
+        )
+
+    def _offer_gone(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "That would not start {request} any sooner now. `/gpu when {request}` shows what "
+            "would.",
+            request=_request(figures),
+        )
+
+    def _looking(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "I am just looking ahead for many at once. Press again in a few seconds.",
+            request=_request(figures),
         )
 
 

@@ -16,6 +16,7 @@ from bot.chat.words.sentences.interventions import Interventions
 from bot.chat.words.sentences.maps import Maps
 from bot.chat.words.sentences.mistakes import Mistakes
 from bot.chat.words.sentences.notifying import Notifying
+from bot.chat.words.sentences.prospects import Prospects
 from bot.chat.words.sentences.reasons import Reasons
 from bot.chat.words.sentences.reports import Reports
 from bot.chat.words.sentences.standing import Standing
@@ -31,6 +32,7 @@ class Words(
     Maps,
     Mistakes,
     Notifying,
+    Prospects,
     Reasons,
     Reports,
     Standing,

@@ -1,0 +1,314 @@
+"""Looking ahead: when a request will start, what would start sooner, and taking such an offer.
+
+What is foreseen first is kept in storage, to be compared with what happened.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+from bot.answers import Changed, Tried, WhenView
+from bot.asks import Ask
+from bot.clock import moment
+from bot.control.ledger import card_notice
+from bot.desk.changes import Order
+from bot.desk.giving import HOLDS, Giving
+from bot.desk.submission import new_request
+from bot.offers import Alternative, candidates, key_of
+from bot.plans import UNNAMED, named, plan, refuse
+from bot.prospects import Offered, Prospect
+from bot.reask import ask_of, changes_of, demands_more
+from bot.rights import refuse_change, seen_by
+from bot.views import NotReady, RefusalCode, Refused, Submitted
+from scheduler.engine import Engine
+from scheduler.forecast import Reach
+from scheduler.model import Seconds, Workload, WorkloadId
+from scheduler.offers import Variant
+from scheduler.standing import EngineError
+from storage.records import Estimate, EventKind, Person, Recipe, Request, Source
+from storage.states import RequestState
+
+S = RequestState
+GLIMPSE = 0.3  # seconds an answer to a request may queue for a look ahead
+STARE = 5.0  # seconds somebody who asks for nothing else may
+SWEPT = 100  # requests looked at in one sweep
+WHOLE = 5  # of these, so many get offers worked out
+MOVED: Seconds = 300.0  # a card is drawn again when its start moves by more
+
+
+class Estimates(Giving):
+    """Everything that needs a look ahead."""
+
+    def submit(
+        self,
+        person_id: str,
+        ask: Ask,
+        *,
+        key: str,
+        channel: str | None = None,
+        recipe: Recipe | None = None,
+    ) -> Submitted | Refused:
+        """As `Submission.submit`; the answer to what waits says until when, if that is quick."""
+        answer = super().submit(person_id, ask, key=key, channel=channel, recipe=recipe)
+        if isinstance(answer, Refused) or answer.again or not answer.decided:
+            return answer
+        if answer.card.state is not S.WAITING:
+            return answer
+        self._foresee(answer.card.request, GLIMPSE)
+        return dataclasses.replace(answer, card=self.card(answer.card.request))
+
+    def try_out(self, person_id: str, ask: Ask) -> Tried | Refused:
+        """What would become of a request; nothing is created."""
+        now = self._control.clock.now()
+        person = self._directory.person(person_id)
+        planned = self._plan(ask, person, now)
+        if isinstance(planned, Workload) and self._has_too_many(person):
+            planned = refuse(RefusalCode.TOO_MANY_WAITING, most=self._waiting_at_most)
+        if isinstance(planned, Refused):
+            return self._with_example(planned, ask, person, now)
+        request = new_request(planned, UNNAMED, ask.text, Source.CHAT, now)
+        prospect = self._foresight.look(
+            lambda engine, at: self._consider(engine, at, request, person), patience=STARE
+        )
+        if prospect is None:
+            raise NotReady
+        return Tried(card=dataclasses.replace(self._card_of(request), prospect=prospect), ask=ask)
+
+    def when(self, person_id: str, request_id: str) -> WhenView | Refused:
+        """When a request is expected to start, looked at anew. Anybody may ask."""
+        request = self._request(request_id)
+        if isinstance(request, Refused):
+            return request
+        if request.state is S.WAITING:
+            self._foresee(request.id, STARE)
+        card = seen_by(self._directory.person(person_id), self.card(request.id))
+        with self._store.read() as view:
+            first = view.estimates.get(request.id)
+        return WhenView(card=card, first=first)
+
+    def take(self, person_id: str, request_id: str, offer: str, *, key: str) -> Changed | Refused:
+        """Change a request that waits as an offer says, if that still starts it sooner."""
+        person = self._directory.person(person_id)
+
+        def judge() -> Order | Refused:
+            request = self._request(request_id)
+            return request if isinstance(request, Refused) else self._taken(person, request, offer)
+
+        answer = self._change(person_id, key, judge)
+        if isinstance(answer, Changed) and answer.decided and not answer.again:
+            self._foresee(answer.card.request, GLIMPSE)
+            answer = dataclasses.replace(answer, card=self.card(answer.card.request))
+        return answer
+
+    def look_ahead(self) -> None:
+        """Foresee anew what waits, keep first estimates, and have cards drawn that have changed."""
+        with self._store.read() as view:
+            waiting = view.requests.from_source(Source.CHAT, [S.WAITING])[:SWEPT]
+        if not waiting:
+            return
+        for request in [one for one in waiting if self._foresight.of(one.id) is None][:WHOLE]:
+            self._foresee(request.id, STARE)
+        before = {one.id: self._foresight.of(one.id) for one in waiting}
+        self._foresight.look(lambda engine, now: self._renew(engine, now, waiting), patience=STARE)
+        moved = [one for one in waiting if _moved(before[one.id], self._foresight.of(one.id))]
+        self._keep(waiting, moved)
+
+    # -- looking ---------------------------------------------------------------------
+
+    def _foresee(self, request_id: str, patience: Seconds) -> None:
+        """Look ahead for a request and remember what was seen; nothing if others look just now."""
+        with self._store.read() as view:
+            request = view.requests.get(request_id)
+        if request is None or request.state is not S.WAITING:
+            return
+        owner = self._directory.person(request.workload.owner)
+        try:
+            prospect = self._foresight.look(
+                lambda engine, now: self._consider(engine, now, request, owner),
+                patience=patience,
+            )
+        except NotReady:
+            return
+        self._foresight.keep(request.id, prospect)
+        if prospect is not None:
+            self._keep([request], [request])
+
+    def _consider(
+        self, engine: Engine, now: Seconds, request: Request, planner: Person
+    ) -> Prospect | None:
+        """Forecast and offers of one that waits, or would; None for one that holds GPUs."""
+        workload = engine.workload(request.workload.id) or request.workload
+        if engine.holds(workload.id):
+            return None
+        found = self._alternatives(engine, now, request.workload, planner)
+        lifted = [_lifted(one, request.workload, workload) for one in found]
+        variants = [
+            Variant(kind=one.kind, workload=other) for one, other in zip(found, lifted, strict=True)
+        ]
+        considered = engine.consider(workload, now, variants)
+        offers = []
+        for offer in considered.offers:
+            mine = found[lifted.index(offer.variant.workload)]
+            offers.append(
+                Offered(
+                    key=mine.key,
+                    kind=mine.kind,
+                    change=mine.change,
+                    changes=mine.changes,
+                    start=offer.start,
+                    back=mine.back,
+                )
+            )
+        return Prospect(forecast=considered.forecast, offers=tuple(offers), at=now)
+
+    def _alternatives(
+        self, engine: Engine, now: Seconds, before: Workload, planner: Person
+    ) -> tuple[Alternative, ...]:
+        """The changes that may be of a workload, each once, as the policy routes them."""
+        teams = tuple(dict.fromkeys((*planner.teams, before.team)))
+        planner = dataclasses.replace(planner, teams=teams)
+        ask = ask_of(before, self._terms)
+        found: dict[str, Alternative] = {}
+        for kind, change in candidates(ask, self._terms, engine.reservations(), now):
+            planned = plan(change.of(ask), planner, self._terms, now)
+            if isinstance(planned, Refused):
+                continue
+            back = demands_more(before, planned, self._terms)
+            after = dataclasses.replace(
+                named(planned, before.id),
+                owner=before.owner,
+                created=now if back else before.created,
+                queued=None if back else before.queued,
+            )
+            changes = changes_of(before, after, self._terms)
+            key = key_of(before, after)
+            if changes and key not in found:
+                found[key] = Alternative(
+                    key=key, kind=kind, change=change, changes=changes, workload=after, back=back
+                )
+        return tuple(found.values())
+
+    def _taken(self, person: Person, request: Request, offer: str) -> Order | Refused:
+        refused = refuse_change(person, request)
+        if refused is not None:
+            return refused
+        if request.state in HOLDS:
+            return refuse(RefusalCode.RUNS_ALREADY, request=request.id)
+        if request.state is not S.WAITING:
+            return refuse(RefusalCode.IN_TRANSIT, request=request.id, state=request.state)
+        try:
+            found = self._foresight.look(
+                lambda engine, now: self._find(engine, now, person, request, offer),
+                patience=STARE,
+            )
+        except NotReady:
+            return refuse(RefusalCode.LOOKING, request=request.id)
+        if isinstance(found, Refused):
+            return found
+        judged = self._over_budget(request.workload, found.workload)
+        judged = judged or _refusal(self._fits(found.workload, None))
+        if judged is not None:
+            return judged
+        return Order(
+            kind=EventKind.EDIT,
+            request=request,
+            after=found.workload,
+            changes=found.changes,
+            back=found.back,
+        )
+
+    def _find(
+        self, engine: Engine, now: Seconds, person: Person, request: Request, offer: str
+    ) -> Alternative | Refused:
+        """The alternative that an offer names, tried again."""
+        before = request.workload
+        planner = dataclasses.replace(self._directory.person(before.owner), role=person.role)
+        all_of_them = self._alternatives(engine, now, before, planner)
+        found = next((one for one in all_of_them if one.key == offer), None)
+        if found is None:
+            return refuse(RefusalCode.OFFER_STALE, request=request.id)
+        workload = engine.workload(before.id) or before
+        variant = Variant(kind=found.kind, workload=_lifted(found, before, workload))
+        if not engine.consider(workload, now, [variant]).offers:
+            return refuse(RefusalCode.OFFER_GONE, request=request.id)
+        return found
+
+    def _renew(self, engine: Engine, now: Seconds, waiting: Iterable[Request]) -> None:
+        """Remember fresh forecasts, with those of the offers that still start sooner."""
+        for request in waiting:
+            known = self._foresight.of(request.id)
+            try:
+                forecast = engine.forecast(WorkloadId(request.id), now)
+            except EngineError:  # storage was read a moment earlier or later
+                continue
+            offers = () if known is None else known.offers
+            likely = forecast.likely
+            still = tuple(
+                o for o in offers if o.start > now and (likely is None or o.start < likely)
+            )
+            self._foresight.keep(request.id, Prospect(forecast=forecast, offers=still, at=now))
+
+    def _keep(self, foreseen: Iterable[Request], drawn: Iterable[Request]) -> None:
+        """Store the first estimates of some requests, and have the cards of others drawn again."""
+        prospects = {one.id: self._foresight.of(one.id) for one in foreseen}
+        with self._store.write() as work:
+            known = work.estimates.known(list(prospects))
+            for request in foreseen:
+                prospect = prospects[request.id]
+                if prospect is None or prospect.forecast.reason is Reach.NOW:
+                    continue
+                if request.id not in known:
+                    pool = self._terms.pool(request.workload.queue)
+                    work.estimates.put(_estimate(request.id, pool, prospect))
+            for request in drawn:
+                work.outbox.put(card_notice(request.id), self._wall())
+        self._control.on_notices()
+
+
+def _refusal(judged: Workload | Refused) -> Refused | None:
+    return judged if isinstance(judged, Refused) else None
+
+
+def _lifted(found: Alternative, stored: Workload, counts: Workload) -> Workload:
+    """An alternative with what its original owes to waiting and boosts, if it keeps its place."""
+    if found.back:
+        return found.workload
+    by = counts.priority - stored.priority
+    return dataclasses.replace(
+        found.workload,
+        priority=found.workload.priority + by,
+        raised=counts.raised,
+        queued=counts.queued,
+    )
+
+
+def _moved(before: Prospect | None, after: Prospect | None) -> bool:
+    """Whether what a card says of the start is no longer true."""
+    if before is None or after is None:
+        return before is not after
+    old, new = before.forecast, after.forecast
+    if (old.reason, len(before.offers)) != (new.reason, len(after.offers)):
+        return True
+    pairs = ((old.low, new.low), (old.likely, new.likely), (old.high, new.high))
+    return any(
+        (one is None) != (other is None)
+        or (one is not None and other is not None and abs(one - other) > MOVED)
+        for one, other in pairs
+    )
+
+
+def _estimate(request_id: str, pool: str, prospect: Prospect) -> Estimate:
+    told = prospect.forecast
+    low, likely, high = (
+        None if at is None else moment(at) for at in (told.low, told.likely, told.high)
+    )
+    return Estimate(
+        request=request_id,
+        pool=pool,
+        at=moment(prospect.at),
+        low=low,
+        likely=likely,
+        high=high,
+        basis=told.basis,
+    )

@@ -1,0 +1,66 @@
+"""Looks ahead on a copy of the engine, so that the loop need not wait for it.
+
+One looks at a time: playing the engine forward keeps a processor busy, and what was played
+is kept for the next who asks about the same moment. Who would have to queue too long goes
+without an answer, and asks again later.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from bot.control.loop import Control
+from bot.prospects import Prospect
+from bot.views import NotReady
+from scheduler.engine import Engine
+from scheduler.model import Seconds
+
+T = TypeVar("T")
+KEPT = 10_000  # prospects that are remembered for cards
+
+
+class Foresight:
+    """A copy of the engine, taken anew when something has happened; and what was last foreseen."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+        self._lock = threading.Lock()
+        self._origin: Engine | None = None
+        self._copy: Engine | None = None
+        self._revision = -1
+        self._known: dict[str, Prospect] = {}
+
+    def look(self, ask: Callable[[Engine, Seconds], T], *, patience: Seconds) -> T:
+        """Ask a copy of the engine as it is now, which may be changed at will only if forked.
+
+        Raises NotReady without an engine, or when others look for longer than `patience`.
+        """
+        if not self._lock.acquire(timeout=patience):
+            raise NotReady
+        try:
+            copy = self._control.read(self._fresh)
+            return ask(copy, self._control.clock.now())
+        finally:
+            self._lock.release()
+
+    def _fresh(self, engine: Engine) -> Engine:
+        """The copy as it is, if nothing has happened since, else a new one."""
+        same = self._origin is engine and self._revision == engine.revision
+        if self._copy is None or not same:
+            self._copy = engine.fork()
+            self._origin, self._revision = engine, engine.revision
+        return self._copy
+
+    def keep(self, request_id: str, prospect: Prospect | None) -> None:
+        """Remember what was foreseen for a request, or that nothing is to be."""
+        self._known.pop(request_id, None)
+        if prospect is not None:
+            self._known[request_id] = prospect
+            while len(self._known) > KEPT:
+                self._known.pop(next(iter(self._known)), None)
+
+    def of(self, request_id: str) -> Prospect | None:
+        """What was last foreseen for a request, without looking again."""
+        return self._known.get(request_id)
