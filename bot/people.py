@@ -28,6 +28,10 @@ class PeopleError(Exception):
 _EXAMPLE = "for example  U0ALICE: {name: Alice Meyer, teams: [nlp], role: researcher}"
 
 
+STRANGERS_AT_MOST = 1000
+"""So many unknown ids are kept to be looked up; more are not people but a mistake."""
+
+
 class _Entry(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -41,7 +45,7 @@ class Directory:
 
     Where several sources know a person, the first that does decides: the people file, else
     the teams that leads have confirmed before those of Slack user groups, with the role of
-    the groups.
+    the groups. An entry of the file that names no teams leaves the teams to the others.
     """
 
     def __init__(self, people: Iterable[Person] = (), *, path: Path | None = None) -> None:
@@ -50,6 +54,7 @@ class Directory:
         self._confirmed: dict[str, tuple[str, ...]] = {}
         self._people = dict(self._filed)
         self._gone: frozenset[str] = frozenset()
+        self._strangers: set[str] = set()
         self._path = path
         self._stamp: tuple[int, int] | None = None
         self._lock = threading.Lock()
@@ -59,7 +64,16 @@ class Directory:
     def person(self, person_id: str) -> Person:
         """The person, or a researcher without a team if the directory does not know them."""
         found = self._people.get(person_id)
-        return found if found is not None else Person(id=person_id, name=person_id)
+        if found is not None:
+            return found
+        if len(self._strangers) < STRANGERS_AT_MOST:
+            self._strangers.add(person_id)
+        return Person(id=person_id, name=person_id)
+
+    def strangers(self) -> tuple[str, ...]:
+        """Those who were asked about and are not known, by id."""
+        with self._lock:
+            return tuple(sorted(self._strangers))
 
     def knows(self, person_id: str) -> bool:
         """Whether the directory has an entry for this id."""
@@ -75,8 +89,9 @@ class Directory:
         return tuple(sorted(found))
 
     def filed(self, person_id: str) -> bool:
-        """Whether the people file decides who this is."""
-        return person_id in self._filed
+        """Whether the people file decides in which teams this person is."""
+        found = self._filed.get(person_id)
+        return found is not None and bool(found.teams)
 
     @property
     def gone(self) -> frozenset[str]:
@@ -114,7 +129,14 @@ class Directory:
             known = merged.get(person_id) or Person(id=person_id, name=person_id)
             every = tuple(dict.fromkeys((*teams, *known.teams)))
             merged[person_id] = dataclasses.replace(known, teams=every)
-        self._people = {**merged, **self._filed}
+        for person_id, filed in self._filed.items():
+            entry = filed
+            others = merged.get(person_id)
+            if others is not None and not entry.teams:
+                entry = dataclasses.replace(entry, teams=others.teams)
+            merged[person_id] = entry
+        self._people = merged
+        self._strangers.difference_update(merged)
 
     def refresh(self) -> bool:
         """Read the file again if it changed. Raises PeopleError, and keeps what it knew."""

@@ -9,8 +9,9 @@ from typing import Protocol
 from slack_sdk import WebClient
 
 from bot.chat.discreet import discreet_logger
-from bot.chat.rollcall import RollCall
-from bot.groups import GroupRule, people_of, read_groups, unknown_groups
+from bot.chat.markup import is_user_id
+from bot.chat.rollcall import RollCall, find_user
+from bot.groups import GroupRule, SlackGroup, people_of, read_groups, unknown_groups
 from bot.people import PeopleError
 from storage.records import Person
 
@@ -22,20 +23,29 @@ class Desk(Protocol):
 
     def take_roll(self, people: Sequence[Person], gone: Sequence[str]) -> tuple[str, ...]: ...
 
+    def strangers(self) -> tuple[str, ...]: ...
+
+    def meet(self, person: Person) -> None: ...
+
 
 class Register:
     """Without a file that says what groups mean, groups mean nothing: only names are learnt."""
 
     def __init__(self, client: WebClient, desk: Desk, path: Path | None) -> None:
         self.roll_call = RollCall(client)
-        self._desk, self._path = desk, path
+        self._client, self._desk, self._path = client, desk, path
         self._rules: tuple[GroupRule, ...] = ()
+        self._groups: tuple[SlackGroup, ...] = ()
+        self._asked: set[str] = set()
 
     def tick(self) -> None:
-        """One call to Slack at the most; what the last of them completes is taken over."""
+        """A call to Slack for the roll at the most, and one for somebody who is not in it yet."""
+        self._meet_somebody()
         roll = self.roll_call.tick()
         if roll is None:
             return
+        self._groups = roll.groups
+        self._asked.clear()
         self._read_rules()
         for group in unknown_groups(self._rules, roll.groups):
             _log.warning("Slack has no user group %s, which the groups file names", group)
@@ -43,6 +53,18 @@ class Register:
         given = self._desk.take_roll(people_of(self._rules, roll.groups, roll.users), gone)
         if given:
             _log.info("%d requests of people who left go to their leads", len(given))
+
+    def _meet_somebody(self) -> None:
+        """Who is new need not wait for the next roll; each is asked for once between two."""
+        new = (one for one in self._desk.strangers() if one not in self._asked and is_user_id(one))
+        stranger = next(new, None)
+        if stranger is None:
+            return
+        self._asked.add(stranger)
+        user = find_user(self._client, stranger)
+        if user is not None and not user.gone:
+            for person in people_of(self._rules, self._groups, [user]):
+                self._desk.meet(person)
 
     def _read_rules(self) -> None:
         """What cannot be read leaves the rules as they were."""

@@ -56,6 +56,10 @@ def say_done(ledger: Ledger, done: Intervention, effect: Effect) -> None:
     key = f"intervention:{done.id}"
     _say(ledger, f"{key}:channel", args, Audience.CHANNEL)
     _say(ledger, f"{key}:oncall", args, Audience.ONCALL)
+    told = done.wish.get("tell")
+    for lead in told if isinstance(told, list) else []:
+        if lead != done.actor:
+            _say(ledger, f"{key}:{lead}", args, Audience.PERSON, target=str(lead))
     if done.kind is InterventionKind.BOOST and request is not None:
         _say(ledger, f"{key}:thread", args, Audience.THREAD, request=request)
         if request.workload.owner != done.actor and request.source is not Source.TRACE:

@@ -174,6 +174,16 @@ class Identity(Office):
         self._directory.learn(people, left)
         return self._inherit(left)
 
+    def strangers(self) -> tuple[str, ...]:
+        """Ids that were met and are not known."""
+        return self._directory.strangers()
+
+    def meet(self, person: Person) -> None:
+        """Somebody who was looked up alone, between two rolls."""
+        with self._store.write() as work:
+            work.people.put(person)
+        self._directory.meet(person)
+
     def _inherit(self, left: frozenset[str]) -> tuple[str, ...]:
         """Let the lead of the team own what somebody who left still has open."""
         if not left:

@@ -5,6 +5,7 @@ An order is always for all to see. Whoever is no admin is told whom to ask.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from pydantic import TypeAdapter
@@ -132,7 +133,13 @@ class Interventions(Office):
                 others = tuple(name.removeprefix(PAUSE) for name in paused)
                 return _decline(wish, DeclineCode.NOT_PAUSED, others, where=wish.target)
         target = wish.target if len(queues) > 1 else names[0]
-        return _Plan(target, {"queues": names, "by": self._directory.person(person_id).name})
+        by = self._directory.person(person_id).name
+        teams = {str(queue.team) for queue in queues if queue.team is not None}
+        return _Plan(target, {"queues": names, "by": by, "tell": self._leads(teams)})
+
+    def _leads(self, teams: Iterable[str]) -> list[str]:
+        """Whom an order that hits these teams is told."""
+        return sorted({lead for team in teams for lead in self._directory.leads(team)})
 
     def _plan_boost(self, wish: Wish) -> _Plan | Declined:
         request = self._request_of(wish.target)
@@ -202,7 +209,8 @@ class Interventions(Office):
             return _decline(wish, DeclineCode.SAME_QUOTA, where=str(queue.name), gpus=gpus)
         copy = self._look(lambda engine: engine.fork())
         found = foresee_quota(copy, wish, queue, flavor, now)
-        stored: dict[str, object] = {"flavor": flavor, "gpus": gpus}
+        tell = self._leads([] if queue.team is None else [str(queue.team)])
+        stored: dict[str, object] = {"flavor": flavor, "gpus": gpus, "tell": tell}
         return _Plan(str(queue.name), stored, replace(found, before=here))
 
     def _queue_with_quota(self, wish: Wish) -> Queue | Declined:

@@ -67,3 +67,11 @@ def test_the_file_decides_then_what_leads_confirmed_then_groups() -> None:
     assert directory.filed("U1")
     assert not directory.filed("U2")
     assert directory.gone == {"U3"}
+
+
+def test_an_entry_without_teams_leaves_them_to_the_others() -> None:
+    directory = Directory([Person(id="U1", name="Ann File", role=Role.ADMIN)])
+    directory.learn(people_of(read_groups(FILE, "g"), GROUPS, USERS))
+    expected = Person(id="U1", name="Ann File", teams=("nlp", "vision"), role=Role.ADMIN)
+    assert directory.person("U1") == expected
+    assert not directory.filed("U1")

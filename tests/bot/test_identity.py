@@ -128,3 +128,11 @@ def test_the_roll_is_remembered_and_forgets_who_is_no_longer_there(house: House)
     house.desk.take_roll([Person(id=NEW.id, name="New Name", role=Role.LEAD)], [])
     with house.store.read() as view:
         assert view.people.all() == (Person(id=NEW.id, name="New Name", role=Role.LEAD),)
+
+
+def test_a_stranger_is_looked_up_once_and_then_known(house: House) -> None:
+    house.desk.link("U0WHO", key="k")
+    assert house.desk.strangers() == ("U0WHO",)
+    house.desk.meet(Person(id="U0WHO", name="Who Ever", teams=("nlp",)))
+    assert house.desk.strangers() == ()
+    assert house.ask(Person(id="U0WHO", name=""))

@@ -395,6 +395,7 @@ def test_lowered_quota_is_over_by_n_and_stops_nobody(house: House) -> None:
     house.step()
     assert {house.state(one), house.state(other)} == {S.RUNNING}
     assert house.state(waits) is S.WAITING
+    assert (Audience.PERSON, LEA.id) in house.heard("intervention")  # she leads the team
     (notice, *_) = house.said("intervention")
     assert (notice.notice.args["over"], notice.notice.args["before"]) == (8, 16)
     house.desk.release(ADA.id, one, key="r", confirmed=True)

@@ -10,6 +10,7 @@ import pytest
 from bot.clusters.base import (
     Cluster,
     ClusterUnreachable,
+    Cordon,
     EndKind,
     Gone,
     NodeFailed,
@@ -314,3 +315,25 @@ def test_several_actions_at_once_are_as_one_by_one(rig: Rig) -> None:
     rig.cluster.apply_all([first, second, first], rig.now)
     running = {observed.decision for observed in rig.cluster.observe(rig.now).workloads}
     assert running == {"R-1/1", "R-2/1"}
+
+
+def test_a_node_is_closed_and_opened_again_and_what_runs_there_goes_on(rig: Rig) -> None:
+    rig.cluster.observe(rig.now)
+    rig.cluster.apply(start("a", "a/1", ("n1", 8)), rig.now)
+    rig.wait(LONG / 10)
+    rig.cluster.poll(rig.now)
+    for closed in (True, False):
+        for _ in range(2):  # the same order again has no further effect
+            rig.cluster.apply(Cordon(node=NodeName("n1"), closed=closed), rig.now)
+        seen = [event.node for event in rig.cluster.poll(rig.now) if isinstance(event, NodeSeen)]
+        assert [(node.name, node.schedulable) for node in seen] == [("n1", not closed)]
+        observed = rig.cluster.observe(rig.now)
+        assert [one.workload for one in observed.workloads] == ["a"]
+        node = next(node for node in observed.nodes if node.name == "n1")
+        assert node.schedulable is not closed
+
+
+def test_an_order_about_a_node_that_does_not_exist_does_nothing(rig: Rig) -> None:
+    rig.cluster.observe(rig.now)
+    rig.cluster.apply(Cordon(node=NodeName("n99"), closed=True), rig.now)
+    assert rig.cluster.poll(rig.now) == ()
