@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from tests.kube.children import delete_child, drop_finalizer, is_finished, put_changed
-from tests.kube.clock import from_wire
 from tests.kube.cluster import Cluster, Target
 from tests.kube.documents import Json, condition_of, copy_of, dig, set_condition
-from tests.kube.kinds import NAMESPACE, NODE, POD, Kind
+from tests.kube.kinds import NODE, POD
+from tests.kube.namespace_end import step_namespaces
 from tests.kube.removal import FOREGROUND, ORPHAN, DeleteOptions, delete
 from tests.kube.store import Stored
 
-_LINGERS = timedelta(seconds=5)  # an ending namespace keeps its content that long
 _QUARANTINE = timedelta(seconds=40)
 _OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 
@@ -42,7 +41,7 @@ def step_garbage(cluster: Cluster) -> int:
             _end_in_front(cluster, stored, dependents)
     _collect_ownerless(cluster, dependents)
     _collect_lost_pods(cluster)
-    _empty_namespaces(cluster)
+    step_namespaces(cluster)
     return cluster.store.version - started
 
 
@@ -140,27 +139,3 @@ def _force(cluster: Cluster, pod: Stored) -> None:
         pod = put_changed(cluster, pod, status=status)
     target = Target(POD, pod.key[0], pod.key[1])
     delete(cluster, cluster.as_controller(target), pod, DeleteOptions(grace=0))
-
-
-def _empty_namespaces(cluster: Cluster) -> None:
-    """Delete what is in an ending namespace, and the namespace when it is empty."""
-    for namespace in cluster.store.all(NAMESPACE):
-        if dig(namespace.body, "status.phase") != "Terminating":
-            continue
-        asked = from_wire(namespace.body["metadata"]["deletionTimestamp"])
-        if cluster.clock.now() < asked + _LINGERS:
-            continue
-        name, left = namespace.key[1], False
-        for kind in cluster.store.kinds():
-            if kind.namespaced:
-                left = _empty(cluster, kind, name) or left
-        if not left:
-            cluster.store.remove(NAMESPACE, namespace.key)
-
-
-def _empty(cluster: Cluster, kind: Kind, namespace: str) -> bool:
-    """Whether anything of a kind is left."""
-    for stored in cluster.store.all(kind, namespace):
-        if "deletionTimestamp" not in stored.body["metadata"]:
-            delete_child(cluster, stored)
-    return bool(cluster.store.all(kind, namespace))

@@ -7,6 +7,12 @@ from tests.kube.documents import Json
 from tests.kube.kinds import EVENT
 from tests.kube.store import Stored
 
+_ACTIONS = {
+    "Scheduled": "Binding",
+    "FailedScheduling": "Scheduling",
+    "Preempted": "Preempting",
+}
+
 
 def record(
     cluster: Cluster, about: Stored, reason: str, message: str, *, by: str, warning: bool = False
@@ -34,9 +40,9 @@ def record_scheduling(cluster: Cluster, about: Stored, reason: str, message: str
         "eventTime": cluster.micro(),
         "reportingComponent": "default-scheduler",
         "reportingInstance": "default-scheduler-host",
-        "action": "Binding" if reason == "Scheduled" else "Scheduling",
+        "action": _ACTIONS[reason],
     }
-    _write(cluster, about, reason, message, form, warning=reason != "Scheduled")
+    _write(cluster, about, reason, message, form, warning=reason == "FailedScheduling")
 
 
 def _write(

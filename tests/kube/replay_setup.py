@@ -59,6 +59,7 @@ HINTS: dict[str, dict[int, tuple[str, ...]]] = {
         16: ("unbind pin", "bind pin2"),
     },
     "policy-05-right-instead-of-name": {2: ("bind gpubot-admit",), 5: ("grant",)},
+    "pod-11-scheduler-preemption": {1: (*_STARTED, "settle")},
     "watch-03-streaming-list": {3: ("wait 61",)},
     "watch-04-selector-transitions": {11: (*_STARTED, "settle")},
     "watch-05-limit-and-continue": {0: ("make c0 c1 c2 c3 c4 openshift-service-ca.crt",)},

@@ -9,19 +9,22 @@ from dataclasses import dataclass, field
 from tests.kube.children import is_active, is_finished, put_changed
 from tests.kube.cluster import Cluster, Request, Target
 from tests.kube.documents import Json, condition_of, copy_of, dig, labels_of, set_condition
+from tests.kube.gpus import GPU, gpus_of
 from tests.kube.kinds import NODE, POD
 from tests.kube.recorder import record_scheduling
 from tests.kube.rights import CONTROLLERS
+from tests.kube.scheduler_preemption import (
+    mark,
+    may_preempt,
+    throw_out,
+    victims_on,
+    waits_for_victims,
+)
 from tests.kube.selectors import selects
 from tests.kube.store import Stored
 from tests.kube.subresources import bind
 
 SCHEDULER = "default-scheduler"
-GPU = "nvidia.com/gpu"
-
-
-def gpus_of(spec: Json) -> int:
-    return sum(int(dig(each, "resources.requests", {}).get(GPU, 0)) for each in spec["containers"])
 
 
 def tolerates(toleration: Json, taint: Json) -> bool:
@@ -164,36 +167,71 @@ def _place(cluster: Cluster, pod: Stored, room: _Room) -> None:
         message = f"Successfully assigned {pod.key[0]}/{pod.key[1]} to {name}"
         record_scheduling(cluster, pod, "Scheduled", message)
         return
+    if waits_for_victims(cluster, pod):
+        return
     reasons = Counter(found)
     others = len(room.nodes) - reasons.total()
     if others:
         reasons["node(s) didn't match Pod's node affinity/selector"] += others
-    _explain(cluster, pod, reasons, len(room.nodes), room.largest)
+    lead = f"0/{len(room.nodes)} nodes are available: {_listed(reasons)}."
+    chosen = _choose_victims(cluster, pod, room)
+    if chosen is None:
+        _explain(cluster, pod, lead + _no_victims(pod, reasons, room))
+        return
+    node, victims = chosen
+    marked = [mark(cluster, victim) for victim in victims]
+    _explain(cluster, pod, lead, node)
+    for victim in marked:
+        throw_out(cluster, victim, pod)
 
 
-def _place_in_message(item: tuple[str, int]) -> str:
-    return f"{item[1]} {item[0]}"
+def _choose_victims(cluster: Cluster, pod: Stored, room: _Room) -> tuple[str, list[Stored]] | None:
+    """The first node on which fewest pods of lower priority are in the way."""
+    if not may_preempt(pod):
+        return None
+    spec = pod.body["spec"]
+    found: list[tuple[int, str, list[Stored]]] = []
+    for node in room.candidates(spec):
+        name = node.key[1]
+        if obstacle(spec, node.body, room.largest) is None:
+            victims = victims_on(cluster, pod, name, room.free[name])
+            if victims is not None:
+                found.append((len(victims), name, victims))
+    if not found:
+        return None
+    _, name, victims = min(found, key=lambda each: each[:2])
+    return name, victims
 
 
-def _explain(
-    cluster: Cluster, pod: Stored, reasons: Counter[str], total: int, largest: int
-) -> None:
-    listed = ", ".join(
+def _listed(reasons: Counter[str]) -> str:
+    return ", ".join(
         f"{count} {reason}" for reason, count in sorted(reasons.items(), key=_place_in_message)
     )
-    wanted = gpus_of(pod.body["spec"])
+
+
+def _no_victims(pod: Stored, reasons: Counter[str], room: _Room) -> str:
+    """Why nobody can be thrown out for a pod."""
+    total, wanted = len(room.nodes), gpus_of(pod.body["spec"])
     lacking = sum(count for reason, count in reasons.items() if reason.startswith("Insuff"))
-    if lacking and wanted > largest:
+    if lacking and wanted > room.largest:
         lacking = 0  # not even an empty node would do
     parts = []
     if lacking:
         parts.append(f"{lacking} No preemption victims found for incoming pod")
     if total - lacking:
         parts.append(f"{total - lacking} Preemption is not helpful for scheduling")
-    message = (
-        f"0/{total} nodes are available: {listed}. no new claims to deallocate, "
-        f"preemption: 0/{total} nodes are available: {', '.join(parts)}."
+    return (
+        f" no new claims to deallocate, preemption: 0/{total} nodes are available: "
+        f"{', '.join(parts)}."
     )
+
+
+def _place_in_message(item: tuple[str, int]) -> str:
+    return f"{item[1]} {item[0]}"
+
+
+def _explain(cluster: Cluster, pod: Stored, message: str, nominated: str = "") -> None:
+    """Say on the pod why it waits, and which node it has in view."""
     was = condition_of(pod.body, "PodScheduled")
     if was is not None and was["status"] == "False" and was.get("message") == message:
         return
@@ -210,5 +248,7 @@ def _explain(
             "message": message,
         },
     )
+    if nominated:
+        status["nominatedNodeName"] = nominated
     put_changed(cluster, pod, status=status)
     record_scheduling(cluster, pod, "FailedScheduling", message)

@@ -67,6 +67,7 @@ def bind(cluster: Cluster, request: Request, body: Json) -> Json:
             "lastTransitionTime": cluster.now(),
         },
     )
+    changed["status"].pop("nominatedNodeName", None)
     if not request.options.dry_run:
         cluster.store.put(POD, live.key, changed)
     return SUCCESS

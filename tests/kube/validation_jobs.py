@@ -188,10 +188,7 @@ def _drop_directives(template: Json) -> None:
     for container in spec.get("containers", []) + spec.get("initContainers", []):
         container.pop("resources", None)
     metadata = template.get("metadata") or {}
-    metadata.pop("annotations", None)
-    kept = {
-        key: value
-        for key, value in (metadata.pop("labels", None) or {}).items()
-        if key.startswith("batch.kubernetes.io/") or key in {"controller-uid", "job-name"}
-    }
-    template["metadata"] = {**metadata, "labels": kept}
+    # Labels too: those that the server made have a check of their own.
+    for name in ("annotations", "labels"):
+        metadata.pop(name, None)
+    template["metadata"] = metadata
