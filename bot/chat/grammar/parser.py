@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from rapidfuzz import fuzz, process
 
-from bot.chat.grammar import orders, readers
+from bot.chat.grammar import orders, preferring, readers
 from bot.chat.grammar.active import ACTIVE
 from bot.chat.grammar.commands import Command, Form, Request, Verb
 from bot.chat.grammar.errors import Expected, GrammarError, Mistake
@@ -114,7 +114,7 @@ _READERS: dict[Verb, Callable[[Cursor, str | None], Command]] = {
     Verb.GIVE: readers.read_give,
     Verb.FAIR: readers.read_fair,
     Verb.REPORT: readers.read_report,
-    Verb.PREFS: readers.read_prefs,
+    Verb.PREFS: preferring.read_prefs,
     Verb.LINK: readers.read_link,
     Verb.HELP: readers.read_help,
     Verb.PAUSE: orders.read_pause,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from zoneinfo import available_timezones
 
-from bot.asks import Preference
 from bot.chat.grammar import commands as said
 from bot.chat.grammar.errors import Expected, Mistake
 from bot.chat.grammar.pieces import (
@@ -21,10 +19,9 @@ from bot.chat.grammar.pieces import (
 )
 from bot.chat.grammar.reading import Cursor, Wrong
 from bot.chat.grammar.request import has_size, read_ask, read_change, read_draft
-from bot.chat.grammar.spans import check_span, minute_of, starts_a_span, take_span
+from bot.chat.grammar.spans import check_span, starts_a_span, take_span
+from bot.chat.grammar.table import Option
 from bot.chat.grammar.tokens import Token
-
-_QUIET = re.compile(r"([01]?\d|2[0-4])(?::([0-5]\d))?-([01]?\d|2[0-4])(?::([0-5]\d))?")
 
 
 def read_try(cursor: Cursor, here: str | None) -> said.Command:
@@ -62,9 +59,8 @@ def read_run(cursor: Cursor, here: str | None) -> said.Command:
 
 def read_status(cursor: Cursor, here: str | None) -> said.Command:
     """`status`, `status R-1042`, `status team nlp`."""
+    _skip_team(cursor)
     token = cursor.take()
-    if token is not None and token.word in cursor.lexicon.options:
-        token = cursor.take() or token
     at_end(cursor)
     return said.Status(here if token is None else topic(token))
 
@@ -94,7 +90,8 @@ def _says_nothing(cursor: Cursor, token: Token, what: str | None) -> bool:
     """Filler, or the `team` of `queue team nlp`."""
     if token.quoted:
         return False
-    named = token.word in cursor.lexicon.options and cursor.peek() is not None and what is None
+    names_team = cursor.lexicon.options.get(token.word) is Option.TEAM
+    named = names_team and cursor.peek() is not None and what is None
     return named or token.word in cursor.lexicon.filler
 
 
@@ -208,15 +205,21 @@ def read_fair(cursor: Cursor, here: str | None) -> said.Command:
 def _team(cursor: Cursor) -> str | None:
     """The team that is the rest of the line, if there is one."""
     skip_filler(cursor)
-    token = cursor.peek()
-    if token is not None and not token.quoted and token.word in cursor.lexicon.options:
-        cursor.take()
-        token = cursor.peek() or token
-    if token is None:
+    _skip_team(cursor)
+    if cursor.peek() is None:
         return None
-    team = take_name(cursor, Expected.TEAM) if cursor.peek() is not None else token.text
+    team = take_name(cursor, Expected.TEAM)
     at_end(cursor)
     return team
+
+
+def _skip_team(cursor: Cursor) -> None:
+    """Go past the word `team` where a name follows."""
+    token = cursor.peek()
+    if token is None or token.quoted or cursor.peek(1) is None:
+        return
+    if cursor.lexicon.options.get(token.word) is Option.TEAM:
+        cursor.take()
 
 
 def read_report(cursor: Cursor, here: str | None) -> said.Command:
@@ -234,9 +237,7 @@ def read_link(cursor: Cursor, here: str | None) -> said.Command:
     """`link`, `link nlp`, `link nlp as @bob`."""
     del here
     skip_filler(cursor)
-    token = cursor.peek()
-    if token is not None and not token.quoted and token.word in cursor.lexicon.options:
-        cursor.take()
+    _skip_team(cursor)
     if cursor.peek() is None:
         return said.Link()
     team = take_name(cursor, Expected.TEAM)
@@ -250,58 +251,3 @@ def read_link(cursor: Cursor, here: str | None) -> said.Command:
         person = None if token is None else take_person(cursor)
     at_end(cursor)
     return said.Link(team, person)
-
-
-def read_prefs(cursor: Cursor, here: str | None) -> said.Command:
-    """`prefs`, `prefs language zh quiet 22:00-07:00 digest weekly`, `prefs mute`."""
-    del here
-    lexicon = cursor.lexicon
-    found: dict[Preference, str] = {}
-    while (token := cursor.take()) is not None:
-        if not token.quoted and token.word in lexicon.filler:
-            continue
-        if token.word in lexicon.mutes:
-            preference, value = Preference.NOTICES, lexicon.mutes[token.word]
-        else:
-            known = {**dict.fromkeys(lexicon.mutes, Preference.NOTICES), **lexicon.preferences}
-            preference = look_up(token, known, Expected.PREFERENCE)
-            value = _preference(cursor, preference)
-        if preference in found:
-            raise Wrong(Mistake.TWICE, Expected.NOTHING, token, first=preference.value)
-        found[preference] = value
-    return said.Prefs(tuple(found.items()))
-
-
-def _preference(cursor: Cursor, preference: Preference) -> str:
-    token, lexicon = cursor.take(), cursor.lexicon
-    expected = Expected(preference.value)
-    if token is None:
-        raise Wrong(Mistake.MISSING, expected, cursor.end())
-    if preference is Preference.QUIET:
-        return _quiet(token, lexicon.off)
-    if preference is Preference.ZONE:
-        return _zone(token)
-    tables = {
-        Preference.LANGUAGE: lexicon.languages,
-        Preference.NOTICES: lexicon.notices,
-        Preference.DIGEST: lexicon.digests,
-        Preference.WHERE: lexicon.wheres,
-    }
-    return look_up(token, tables[preference], expected)
-
-
-def _zone(token: Token) -> str:
-    known = {name.lower(): name for name in available_timezones()}
-    return look_up(token, known, Expected.ZONE)
-
-
-def _quiet(token: Token, off: frozenset[str]) -> str:
-    if token.word in off:
-        return "off"
-    found = _QUIET.fullmatch(token.word)
-    if found is None:
-        raise Wrong(Mistake.UNKNOWN_WORD, Expected.QUIET, token, known=tuple(off))
-    start, end = minute_of(found[1], found[2] or "0"), minute_of(found[3], found[4] or "0")
-    if start == end:
-        raise Wrong(Mistake.UNKNOWN_WORD, Expected.QUIET, token)
-    return f"{start // 60:02}:{start % 60:02}-{end // 60:02}:{end % 60:02}"

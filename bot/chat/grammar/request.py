@@ -52,9 +52,10 @@ def read_draft(cursor: Cursor) -> Ask:
 
 def read_change(cursor: Cursor) -> Change:
     """What shall be different, in the words of a request. Raises Wrong where nothing is said."""
-    if cursor.peek() is None:
+    change = _read(cursor).change()
+    if change == Change():
         raise Wrong(Mistake.MISSING, Expected.CHANGE, cursor.end())
-    return _read(cursor).change()
+    return change
 
 
 def has_size(ask: Ask) -> bool:

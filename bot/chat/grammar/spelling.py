@@ -7,6 +7,7 @@ from functools import singledispatch
 
 from bot.asks import Ask, Change, End, Together
 from bot.chat.grammar import commands as said
+from bot.chat.grammar.active import ALL_WORDS
 from bot.chat.grammar.commands import Verb
 from scheduler.model import Spend
 
@@ -206,6 +207,6 @@ def _name(what: str | None) -> str:
 
 def _word(text: str) -> str:
     """The word as it is, or quoted if it needs it, in the quotes that it does not hold."""
-    if _BARE.fullmatch(text):
+    if _BARE.fullmatch(text) and text.casefold() not in ALL_WORDS.known:
         return text
     return f"«{text}»" if '"' in text else f'"{text}"'

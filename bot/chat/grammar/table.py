@@ -34,7 +34,8 @@ class Lexicon:
 
     `shorthands` say an option with its value, `spans` a whole time. `levels` gives the
     cluster's word for a level. `measures` stand between a number and what it counts.
-    `glued` are the words that may be written without a space before what follows.
+    `glued` are the words that may be written without a space before what follows, `known` all
+    there are.
     """
 
     verbs: Mapping[str, Verb]
@@ -69,6 +70,7 @@ class Lexicon:
     negations: frozenset[str]
     filler: frozenset[str]
     glued: frozenset[str] = field(default_factory=frozenset)
+    known: frozenset[str] = field(default_factory=frozenset)
 
     def units(self) -> frozenset[str]:
         """The words that say what a size counts."""
@@ -84,8 +86,9 @@ def combine(*lexicons: Lexicon) -> Lexicon:
             merged[each.name] = frozenset().union(*tables)
         else:
             merged[each.name] = {key: value for table in tables for key, value in table.items()}
-    words = (word for table in merged.values() for word in _words(table))
-    merged["glued"] = frozenset(word for word in words if is_han(word[:1]))
+    known = frozenset(word for table in merged.values() for word in _words(table))
+    merged["known"] = known
+    merged["glued"] = frozenset(word for word in known if is_han(word[:1]))
     return Lexicon(**merged)  # type: ignore[arg-type]  # each value is its field's own, merged
 
 

@@ -95,6 +95,8 @@ ASK = Ask(gpus=16, model="h100", duration=8 * HOUR)
         ("prefs quiet off", grammar.Prefs(((Preference.QUIET, "off"),))),
         ("link", grammar.Link()),
         ("link team nlp", grammar.Link("nlp")),
+        ("link team", grammar.Link("team")),
+        ("link team team", grammar.Link("team")),
         ("link nlp as <@U0BOB>", grammar.Link("nlp", "U0BOB")),
         ("map by team", grammar.Map(Grouping.TEAM)),
         ("pause nlp for 2h reason x", grammar.Pause("nlp", End(after=2 * HOUR), "x")),
@@ -161,6 +163,7 @@ def test_thread_supplies_the_request(text: str, wanted: object) -> None:
         ("extend R-7 -3h", Mistake.NEGATIVE, Expected.DURATION, "-3h"),
         ("extend R-7 0h", Mistake.ZERO, Expected.DURATION, "0h"),
         ("edit R-7", Mistake.MISSING, Expected.CHANGE, ""),
+        ("edit R-7 gpus", Mistake.MISSING, Expected.CHANGE, ""),
         ("edit llama 8", Mistake.UNKNOWN_WORD, Expected.REQUEST_ID, "llama"),
         ("give R-7", Mistake.MISSING, Expected.PERSON, ""),
         ("give R-7 bob", Mistake.UNKNOWN_WORD, Expected.PERSON, "bob"),
@@ -278,7 +281,7 @@ _ENDS = st.one_of(
 _REASONS = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=9).map(
     lambda word: f"{word} it's “so"
 )
-_PLACES = st.sampled_from(["nlp", "shared-multi", "高速 队列", "团队"])
+_PLACES = st.sampled_from(["nlp", "shared-multi", "高速 队列", "团队", "priority", "team", "as"])
 _PREFS = {
     Preference.LANGUAGE: st.sampled_from(["en", "zh", "auto"]),
     Preference.QUIET: st.sampled_from(["off", "22:00-07:00"]),

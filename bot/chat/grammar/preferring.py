@@ -1,0 +1,71 @@
+"""Reads what somebody sets for themselves: `prefs language zh quiet 22:00-07:00`."""
+
+from __future__ import annotations
+
+import re
+from zoneinfo import available_timezones
+
+from bot.asks import Preference
+from bot.chat.grammar import commands as said
+from bot.chat.grammar.errors import Expected, Mistake
+from bot.chat.grammar.pieces import look_up
+from bot.chat.grammar.reading import Cursor, Wrong
+from bot.chat.grammar.spans import minute_of
+from bot.chat.grammar.tokens import Token
+
+_QUIET = re.compile(r"([01]?\d|2[0-4])(?::([0-5]\d))?-([01]?\d|2[0-4])(?::([0-5]\d))?")
+
+
+def read_prefs(cursor: Cursor, here: str | None) -> said.Command:
+    """`prefs`, `prefs language zh quiet 22:00-07:00 digest weekly`, `prefs mute`."""
+    del here
+    lexicon = cursor.lexicon
+    found: dict[Preference, str] = {}
+    while (token := cursor.take()) is not None:
+        if not token.quoted and token.word in lexicon.filler:
+            continue
+        if token.word in lexicon.mutes:
+            preference, value = Preference.NOTICES, lexicon.mutes[token.word]
+        else:
+            known = {**dict.fromkeys(lexicon.mutes, Preference.NOTICES), **lexicon.preferences}
+            preference = look_up(token, known, Expected.PREFERENCE)
+            value = _preference(cursor, preference)
+        if preference in found:
+            raise Wrong(Mistake.TWICE, Expected.NOTHING, token, first=preference.value)
+        found[preference] = value
+    return said.Prefs(tuple(found.items()))
+
+
+def _preference(cursor: Cursor, preference: Preference) -> str:
+    token, lexicon = cursor.take(), cursor.lexicon
+    expected = Expected(preference.value)
+    if token is None:
+        raise Wrong(Mistake.MISSING, expected, cursor.end())
+    if preference is Preference.QUIET:
+        return _quiet(token, lexicon.off)
+    if preference is Preference.ZONE:
+        return _zone(token)
+    tables = {
+        Preference.LANGUAGE: lexicon.languages,
+        Preference.NOTICES: lexicon.notices,
+        Preference.DIGEST: lexicon.digests,
+        Preference.WHERE: lexicon.wheres,
+    }
+    return look_up(token, tables[preference], expected)
+
+
+def _zone(token: Token) -> str:
+    known = {name.lower(): name for name in available_timezones()}
+    return look_up(token, known, Expected.ZONE)
+
+
+def _quiet(token: Token, off: frozenset[str]) -> str:
+    if token.word in off:
+        return "off"
+    found = _QUIET.fullmatch(token.word)
+    if found is None:
+        raise Wrong(Mistake.UNKNOWN_WORD, Expected.QUIET, token, known=tuple(off))
+    start, end = minute_of(found[1], found[2] or "0"), minute_of(found[3], found[4] or "0")
+    if start == end:
+        raise Wrong(Mistake.UNKNOWN_WORD, Expected.QUIET, token)
+    return f"{start // 60:02}:{start % 60:02}-{end // 60:02}:{end % 60:02}"
