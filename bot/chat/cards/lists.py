@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bot.chat.actions import ActionId, EmptyValue, PageValue
 from bot.chat.cards.requests import buttons, request_parts
-from bot.chat.grammar import ADMIN_VERBS, UNANSWERED, GrammarError, Verb
+from bot.chat.grammar import ADMIN_VERBS, GrammarError, Verb
 from bot.chat.markup import Markup, join
 from bot.chat.message import Button, Buttons, Lines, Message, Note, Part, build
 from bot.chat.voice import Voice
@@ -110,18 +110,12 @@ def mine_parts(voice: Voice, view: MineView) -> list[Part]:
 def general_help(voice: Voice, *, admin: bool = False) -> Message:
     """Every command with an example; those of admins for admins only."""
     words = voice.words
-    answered = [verb for verb in Verb if verb not in UNANSWERED]
-    rows = {
-        orders: [
-            words.help_row(verb, voice.command)
-            for verb in answered
-            if (verb in ADMIN_VERBS) is orders
-        ]
-        for orders in (False, True)
-    }
-    parts: list[Part] = [Lines(words.hello()), Lines(join("\n", rows[False]))]
-    if admin and rows[True]:
-        parts.append(Lines(join("\n", [words.help_admin(), *rows[True]])))
+    rows = {verb: words.help_row(verb, voice.command) for verb in Verb}
+    orders = [row for verb, row in rows.items() if verb in ADMIN_VERBS]
+    others = [row for verb, row in rows.items() if verb not in ADMIN_VERBS]
+    parts: list[Part] = [Lines(words.hello()), Lines(join("\n", others))]
+    if admin:
+        parts.append(Lines(join("\n", [words.help_admin(), *orders])))
     return build([*parts, Note(words.help_doors()), Buttons((ask_button(voice),))])
 
 

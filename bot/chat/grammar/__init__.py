@@ -4,7 +4,6 @@ One grammar serves the slash command, mentions and direct messages. It knows wor
 policy: whether a team or GPU model exists is the desk's to say.
 """
 
-from bot.chat.grammar.active import ACTIVE, ALL_WORDS, UNANSWERED
 from bot.chat.grammar.commands import (
     ADMIN_VERBS,
     Boost,
@@ -46,12 +45,9 @@ from bot.chat.grammar.parser import parse
 from bot.chat.grammar.spelling import spell, spell_command
 
 __all__ = [
-    "ACTIVE",
     "ADMIN_VERBS",
-    "ALL_WORDS",
     "CHINESE_EXAMPLES",
     "EXAMPLES",
-    "UNANSWERED",
     "Boost",
     "Cancel",
     "Command",

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from rapidfuzz import fuzz, process
 
 from bot.chat.grammar import orders, preferring, readers
-from bot.chat.grammar.active import ACTIVE
 from bot.chat.grammar.commands import Command, Form, Request, Verb
 from bot.chat.grammar.errors import Expected, GrammarError, Mistake
 from bot.chat.grammar.examples import stock
@@ -20,6 +19,7 @@ from bot.chat.grammar.reading import Cursor, Wrong
 from bot.chat.grammar.request import has_size, read_ask, read_draft, starts_a_request
 from bot.chat.grammar.table import Lexicon
 from bot.chat.grammar.tokens import LONGEST_LINE, Line, Token, is_han, tokenize
+from bot.chat.grammar.vocabulary import VOCABULARY
 
 LIKELY = 72.0
 """From this similarity (0 to 100) on, an unknown word is taken for a misspelt one."""
@@ -28,7 +28,7 @@ LIKELY_HAN = 50.0
 
 
 def parse(
-    raw: str, *, lexicon: Lexicon = ACTIVE, here: str | None = None
+    raw: str, *, lexicon: Lexicon = VOCABULARY, here: str | None = None
 ) -> Command | GrammarError:
     """Read one line. `here` is the request whose thread it was said in, if any."""
     line = tokenize(raw, lexicon.glued)

@@ -7,8 +7,8 @@ from functools import singledispatch
 
 from bot.asks import Ask, Change, End, Together
 from bot.chat.grammar import commands as said
-from bot.chat.grammar.active import ALL_WORDS
 from bot.chat.grammar.commands import Verb
+from bot.chat.grammar.vocabulary import VOCABULARY
 from scheduler.model import Spend
 
 _BARE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -207,6 +207,6 @@ def _name(what: str | None) -> str:
 
 def _word(text: str) -> str:
     """The word as it is, or quoted if it needs it, in the quotes that it does not hold."""
-    if _BARE.fullmatch(text) and text.casefold() not in ALL_WORDS.known:
+    if _BARE.fullmatch(text) and text.casefold() not in VOCABULARY.known:
         return text
     return f"«{text}»" if '"' in text else f'"{text}"'

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 
 from bot.asks import Nearness, Period, Preference, Provision
 from bot.chat.grammar.commands import Verb
@@ -90,12 +90,6 @@ def combine(*lexicons: Lexicon) -> Lexicon:
     merged["known"] = known
     merged["glued"] = frozenset(word for word in known if is_han(word[:1]))
     return Lexicon(**merged)  # type: ignore[arg-type]  # each value is its field's own, merged
-
-
-def without(lexicon: Lexicon, verbs: frozenset[Verb]) -> Lexicon:
-    """The lexicon without the words for some verbs."""
-    kept = {word: verb for word, verb in lexicon.verbs.items() if verb not in verbs}
-    return replace(lexicon, verbs=kept)
 
 
 def _words(table: object) -> Iterable[str]:

@@ -23,8 +23,8 @@ HOUR = 3600.0
 
 
 def read(text: str, here: str | None = None) -> Any:
-    """As if a desk answered every verb; an ask without its text."""
-    found = grammar.parse(text, lexicon=grammar.ALL_WORDS, here=here)
+    """What is read; an ask without its text."""
+    found = grammar.parse(text, here=here)
     ask = getattr(found, "ask", None)
     if isinstance(found, grammar.Request | grammar.Try | grammar.Debug) and ask is not None:
         return dataclasses.replace(found, ask=dataclasses.replace(ask, text=""))

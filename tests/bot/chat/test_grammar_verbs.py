@@ -20,8 +20,8 @@ HOUR = 3600.0
 
 
 def read(text: str, here: str | None = None) -> Any:
-    """As if a desk answered every verb; an ask without its text."""
-    return bare(grammar.parse(text, lexicon=grammar.ALL_WORDS, here=here))
+    """What is read; an ask without its text."""
+    return bare(grammar.parse(text, here=here))
 
 
 def bare(found: Any) -> Any:
