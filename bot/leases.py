@@ -6,14 +6,17 @@ who waits would start later for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.terms import Terms
 from scheduler.engine import Engine
+from scheduler.events import Amended
 from scheduler.model import Seconds, TeamName, WaitReason, WorkloadId
 from storage.records import Request
 
 _FOR_CAPACITY = frozenset({WaitReason.QUOTA, WaitReason.TOPOLOGY})
+PLAYED = 10  # of those who wait, the starts of the first so many are played forward
+NOTICED: Seconds = 60.0  # a start that is later by no more is not later
 LOOKED_AT = 50  # of those who wait, the first so many are asked what they wait for
 
 
@@ -64,4 +67,31 @@ def held_up(engine: Engine, workload: WorkloadId, now: Seconds) -> tuple[HeldUp,
                     gpus=waiting.gpus,
                 )
             )
+    return tuple(found)
+
+
+def delayed(
+    engine: Engine, workload: WorkloadId, lease: Seconds, now: Seconds
+) -> tuple[HeldUp, ...]:
+    """Who would start later if what runs had a longer lease, in the engine's order.
+
+    Both courses are played forward, for the first of those who wait. Whose start cannot be told
+    counts if he waits for what the workload holds.
+    """
+    running = next((one for one in engine.running() if one[0].id == workload), None)
+    waiting = engine.pending()[:PLAYED]
+    if running is None or not waiting:
+        return ()
+    other = engine.fork()
+    other.apply(Amended(workload=replace(running[0], duration=lease), at=now))
+    at_a_glance = {one.request for one in held_up(engine, workload, now)}
+    found = []
+    for one in waiting:
+        before, after = engine.forecast(one.id, now), other.forecast(one.id, now)
+        if before.likely is None:
+            later = one.id in at_a_glance
+        else:
+            later = after.likely is None or after.likely > before.likely + NOTICED
+        if later:
+            found.append(HeldUp(request=one.id, owner=one.owner, team=one.team, gpus=one.gpus))
     return tuple(found)

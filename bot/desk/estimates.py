@@ -6,7 +6,7 @@ What is foreseen first is kept in storage, to be compared with what happened.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from bot.answers import Changed, Tried, WhenView
 from bot.asks import Ask
@@ -15,6 +15,7 @@ from bot.control.ledger import card_notice
 from bot.desk.changes import Order
 from bot.desk.giving import HOLDS, Giving
 from bot.desk.submission import new_request
+from bot.leases import HeldUp, delayed
 from bot.offers import Alternative, candidates, key_of
 from bot.plans import UNNAMED, named, plan, refuse
 from bot.prospects import Offered, Prospect
@@ -95,11 +96,27 @@ class Estimates(Giving):
             request = self._request(request_id)
             return request if isinstance(request, Refused) else self._taken(person, request, offer)
 
-        answer = self._change(person_id, key, judge)
-        if isinstance(answer, Changed) and answer.decided and not answer.again:
+        return self._change(person_id, key, judge)
+
+    def _change(
+        self, person_id: str, key: str, judge: Callable[[], Order | Refused]
+    ) -> Changed | Refused:
+        """As `Changing._change`; what still waits is looked at anew."""
+        answer = super()._change(person_id, key, judge)
+        if isinstance(answer, Changed) and answer.decided and answer.card.state is S.WAITING:
             self._foresee(answer.card.request, GLIMPSE)
             answer = dataclasses.replace(answer, card=self.card(answer.card.request))
         return answer
+
+    def _held_up(self, request: Request, lease: Seconds) -> tuple[HeldUp, ...]:
+        """Who would start later if a lease were longer, by playing both; at a glance if busy."""
+        try:
+            return self._foresight.look(
+                lambda engine, now: delayed(engine, request.workload.id, lease, now),
+                patience=STARE,
+            )
+        except NotReady:
+            return super()._held_up(request, lease)
 
     def look_ahead(self) -> None:
         """Foresee anew what waits, keep first estimates, and have cards drawn that have changed."""

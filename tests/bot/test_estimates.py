@@ -139,15 +139,12 @@ def estimates(house: House, *requests: str) -> list[Estimate]:
         return [found for one in requests if (found := view.estimates.get(one)) is not None]
 
 
-def test_an_edit_voids_the_estimate_and_the_sweep_makes_another(house: House) -> None:
+def test_an_edit_voids_the_estimate_and_another_is_made(house: House) -> None:
     busy(house)
     request = ask(house, gpus=8).card.request
     (first,) = estimates(house, request)
     house.clock.advance(60)
     house.desk.edit(ADA.id, request, Change(gpus=4), key=house.key())
-    house.step()
-    assert estimates(house, request) == []
-    house.desk.look_ahead()
     (again,) = estimates(house, request)
     assert again.at > first.at
 
@@ -293,3 +290,20 @@ def test_an_offer_that_is_taken_starts_when_it_said(house: House, seed: int) -> 
     assert isinstance(answer, Changed), answer
     house.step()
     assert play(house, request) == pytest.approx(chosen.start, abs=120)
+
+
+def test_a_lease_grows_where_nobody_starts_later_for_it(house: House) -> None:
+    busy(house)
+    hero = ask(house, nodes=4, duration=2 * HOUR).card.request  # waits for what BEN holds
+    assert house.state(hero) is S.WAITING
+    mine = house.desk.extend(LEA.id, "R-1001", HOUR, key=house.key())
+    assert isinstance(mine, Changed)
+    his = house.desk.extend(BEN.id, "R-1005", HOUR, key=house.key())
+    assert isinstance(his, Refused)
+    assert (his.code, his.args["first"]) == (RefusalCode.SOMEBODY_WAITS, hero)
+    rival = ask(house, gpus=8, duration=HOUR).card.request
+    again = house.desk.extend(LEA.id, "R-1001", HOUR, key=house.key())
+    assert isinstance(again, Refused)
+    assert again.args["first"] == rival
+    longest = house.desk.extend(LEA.id, "R-1002", HOUR, key=house.key())
+    assert isinstance(longest, Changed)  # the other node of the team is free long before

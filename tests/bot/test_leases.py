@@ -83,7 +83,7 @@ def test_an_extended_lease_is_reminded_of_again_and_ends_later(house: House) -> 
 
 def test_nothing_is_extended_while_somebody_waits_for_it(house: House) -> None:
     request = running(house, gpus=8)
-    running(house, gpus=8)
+    running(house, gpus=8, duration=20 * HOUR)
     rival = house.ask(LEA, gpus=8)
     house.step()
     assert house.state(rival) is S.WAITING

@@ -7,7 +7,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from bot.chat.actions import ExtendValue
+from bot.chat.actions import AskValue, ExtendValue, OfferValue
 
 EXTEND = {"v": 1, "request": "R-1042", "by": 7200.0, "ends": 1e9}
 
@@ -33,3 +33,30 @@ def test_a_forged_extension_is_not_read(forged: dict[str, object]) -> None:
     assert ExtendValue.model_validate_json(json.dumps(EXTEND)).by == 7200.0
     with pytest.raises(ValidationError):
         ExtendValue.model_validate_json(json.dumps({**EXTEND, **forged}))
+
+
+OFFER = {"v": 1, "request": "R-1042", "offer": "0123456789abcdef"}
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"offer": "0123456789ABCDEF"},
+        {"offer": "0123"},
+        {"offer": ""},
+        {"offer": "preemptible"},
+        {"request": "R-1042 "},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_a_forged_offer_is_not_read(forged: dict[str, object]) -> None:
+    assert OfferValue.model_validate_json(json.dumps(OFFER)).request == "R-1042"
+    with pytest.raises(ValidationError):
+        OfferValue.model_validate_json(json.dumps({**OFFER, **forged}))
+
+
+def test_a_line_to_ask_for_is_neither_empty_nor_endless() -> None:
+    for line in ("", "x" * 401):
+        with pytest.raises(ValidationError):
+            AskValue.model_validate_json(json.dumps({"v": 1, "line": line}))
