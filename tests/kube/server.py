@@ -7,6 +7,9 @@ In a test, ask for the fixture `api_server` (tests/kube/fixtures.py; re-export i
         api.add_nodes(1_250, gpus=8)
         jobs = kubernetes.client.BatchV1Api(api.client("bot"))
 
+For what the bot alone costs, `tests.kube.standalone.running(...)` gives a process of its own whose
+cluster runs by itself.
+
 What there is:
 
 - `api.url`; `api.client(who)` and `api.configuration(who)` for `who` in admin, alice (may edit),
