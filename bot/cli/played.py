@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from scheduler.layout import Layout, Options, Packing
+from scheduler.layout import BackfillRules, Layout, Packing
 from scheduler.simulation.report import Report
+
+BACKFILL_AFTER = 3600.0
+"""With backfilling, room is kept for who has waited so long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,13 +18,21 @@ class Variant:
 
     packing: Packing
     defragments: bool
+    backfills: bool = False
 
     @property
     def name(self) -> str:
-        return f"{self.packing.value}{'+defrag' if self.defragments else ''}"
+        extras = (("+defrag", self.defragments), ("+backfill", self.backfills))
+        return self.packing.value + "".join(extra for extra, on in extras if on)
 
-    def applied(self, options: Options) -> Options:
-        return replace(options, packing=self.packing, defragment=self.defragments)
+    def applied(self, layout: Layout, *, gpus_per_node: int) -> Layout:
+        """The layout with this placement; it keeps room for gangs of more than one node."""
+        options = replace(layout.options, packing=self.packing, defragment=self.defragments)
+        queues = layout.queues
+        if self.backfills:
+            rules = BackfillRules(after=BACKFILL_AFTER, least=gpus_per_node + 1)
+            queues = tuple(replace(queue, backfill=rules) for queue in queues)
+        return replace(layout, options=options, queues=queues)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +108,7 @@ def _estimates(report: Report) -> Iterator[str]:
 def table(played: Sequence[Played]) -> str:
     """One line a placement: what it leaves in pieces, and who waits for it."""
     first = played[0]
-    heads = "".join(f"{head:>11}" for head in ("wait p95", "8 GPUs", "9-64", "preempted"))
+    heads = "".join(f"{head:>11}" for head in ("wait p95", "8 GPUs", "9-64", "mean", "preempted"))
     free = f"{'whole free':>12}"
     lines = [
         f"{first.report.jobs} jobs on {first.gpus} GPUs",
@@ -106,20 +117,22 @@ def table(played: Sequence[Played]) -> str:
     ]
     for each in played:
         report = each.report
-        waits = (report.waits[name].p95 for name in ("all", "8", "9-64"))
+        waits = [report.waits[name].p95 for name in ("all", "8", "9-64")]
+        waits.append(report.waits["9-64"].mean)
         lines.append(
             f"{each.variant.name:<18}{report.utilisation:>8.1%}{report.fragmentation:>10.2%}"
             f"{report.loaded_utilisation:>11.1%}{report.loaded_fragmentation:>9.2%}"
-            f"{report.whole_free:>12.0f}{''.join(f'{_span(p95):>11}' for p95 in waits)}"
+            f"{report.whole_free:>12.0f}{''.join(f'{_span(wait):>11}' for wait in waits)}"
             f"{report.preemptions:>11}"
         )
     return "\n".join(lines)
 
 
 def _waits(report: Report) -> Sequence[str]:
-    lines = [f"{'wait by GPUs':<14}{'jobs':>9}{'p50':>12}{'p95':>12}{'p99':>12}"]
+    lines = [f"{'wait by GPUs':<14}{'jobs':>9}{'mean':>12}{'p50':>12}{'p95':>12}{'p99':>12}"]
     for name, waits in report.waits.items():
-        cells = "".join(f"{_span(value):>12}" for value in (waits.p50, waits.p95, waits.p99))
+        shown = (waits.mean, waits.p50, waits.p95, waits.p99)
+        cells = "".join(f"{_span(value):>12}" for value in shown)
         lines.append(f"{name:<14}{waits.n:>9}{cells}")
     return lines
 

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +29,7 @@ from scheduler.simulation.replay import Replay, Task
 from scheduler.simulation.tenants import (
     Racks,
     at_load,
+    declaring,
     layout_for,
     nodes_for,
     resized,
@@ -66,6 +67,7 @@ class _Asked:
     failures: int
     estimates: int | None
     undeclared: bool
+    declared: float | None
 
 
 _Trace = Annotated[
@@ -122,7 +124,24 @@ _Placement = Annotated[
         metavar="NAMES",
         help="Which nodes work is given: least-free (ours), or first-fit or spread"
         " (Kubernetes' default) to compare with. Several, with commas: one table."
-        " With +defrag after a name, that one defragments.",
+        " With +defrag after a name, that one defragments; with +backfill, it keeps room for"
+        " gangs of several nodes that have waited for an hour.",
+    ),
+]
+_Declared = Annotated[
+    str,
+    typer.Option(
+        metavar="FACTOR",
+        help="Let each job say at submission how long it will run: its run time times this,"
+        " such as 1 or 1.5. Default: none says.",
+    ),
+]
+_Backfill = Annotated[
+    bool,
+    typer.Option(
+        "--backfill",
+        help="Keep room for gangs of several nodes that have waited for an hour; what ends"
+        " before goes ahead.",
     ),
 ]
 _Defrag = Annotated[
@@ -156,10 +175,12 @@ def replay(
     limit: _Limit = "",
     load: _Load = "",
     failures: _Failures = "",
+    declared: _Declared = "",
     placement: _Placement = Packing.LEAST_FREE.value,
     defrag: _Defrag = False,
     estimates: _Estimates = "",
     undeclared: _Undeclared = False,
+    backfill: _Backfill = False,
     as_json: _AsJson = False,
 ) -> None:
     """Play a trace through engine and simulated cluster, and report waits and utilisation."""
@@ -176,8 +197,10 @@ def replay(
             failures=_if_given("--failures", failures, _FAILURES_AT_MOST) or 0,
             estimates=_if_given("--estimates", estimates, _JOBS_AT_MOST),
             undeclared=undeclared,
+            declared=_share("--declared", declared) if declared else None,
         )
-        played = [_measure(asked, variant) for variant in _variants(placement, defrag=defrag)]
+        variants = _variants(placement, defrag=defrag, backfill=backfill)
+        played = [_measure(asked, variant) for variant in variants]
     except (BadInput, TraceError, PolicyError) as error:
         told = " ".join(str(error).split())
         print(f"gpubot replay: {told}. Example: {EXAMPLE}", file=sys.stderr)
@@ -195,16 +218,17 @@ def _as_json(measured: Played) -> dict[str, object]:
     return measured.report.as_json(wall_s=measured.wall_s, peak_rss_mb=measured.peak_rss_mb)
 
 
-def _variants(names: str, *, defrag: bool) -> list[Variant]:
+def _variants(names: str, *, defrag: bool, backfill: bool) -> list[Variant]:
     """The placements named, each once. Raises BadInput."""
     known = [packing.value for packing in Packing]
     found = []
     for written in names.split(","):
-        name, plus, extra = written.strip().partition("+")
-        if name not in known or (plus and extra != "defrag"):
-            told = f"{', '.join(known)}, each also with +defrag, not {written.strip()[:40]!r}"
-            raise BadInput(f"--placement knows {told}")
-        found.append(Variant(Packing(name), defrag or bool(plus)))
+        name, *extras = written.strip().split("+")
+        if name not in known or not set(extras) <= {"defrag", "backfill"}:
+            told = f"{', '.join(known)}, each also with +defrag and +backfill"
+            raise BadInput(f"--placement knows {told}, not {written.strip()[:40]!r}")
+        with_defrag, with_backfill = "defrag" in extras, "backfill" in extras
+        found.append(Variant(Packing(name), defrag or with_defrag, backfill or with_backfill))
     return list(dict.fromkeys(found))
 
 
@@ -213,8 +237,9 @@ def _measure(asked: _Asked, variant: Variant) -> Played:
     began = time.perf_counter()
     jobs = overlay(_read(asked.trace)[: asked.limit], asked.copies)
     layout = _layout(asked, jobs)
-    layout = replace(layout, options=variant.applied(layout.options))
     nodes = build_nodes(layout)
+    largest = max((node.capacity.get(GPU, 0) for node in nodes), default=0)
+    layout = variant.applied(layout, gpus_per_node=largest)
     gpus = sum(node.capacity.get(GPU, 0) for node in nodes)
     if not gpus:
         raise BadInput("the policy describes no nodes with GPUs, give --nodes")
@@ -256,9 +281,10 @@ def _layout(asked: _Asked, jobs: list[TraceJob]) -> Layout:
 
 def _tasks(asked: _Asked, jobs: list[TraceJob], layout: Layout) -> Iterator[Task]:
     tasks = _plain_tasks(asked, jobs, layout)
-    if asked.estimates is None or asked.undeclared:
-        return tasks
-    return (replace(task, workload=replace(task.workload, duration=task.run_for)) for task in tasks)
+    factor = asked.declared
+    if factor is None and asked.estimates is not None and not asked.undeclared:
+        factor = 1.0
+    return tasks if factor is None else declaring(tasks, factor)
 
 
 def _plain_tasks(asked: _Asked, jobs: list[TraceJob], layout: Layout) -> Iterator[Task]:

@@ -103,6 +103,9 @@ class Replay:
                 moments.append(coming.workload.created)
             if not moments:
                 break
+            alarm = self._engine.next_alarm()
+            if alarm is not None:
+                moments.append(alarm)
             now = max(min(moments), self._cluster.now)
             self._tally.pass_time(self._cluster.figures(), now)
             self._observe(self._cluster.advance(now))

@@ -40,12 +40,13 @@ GANG_CLASSES: tuple[tuple[str, int, float], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Percentiles of waits in seconds; None where nobody started."""
+    """Percentiles and mean of waits in seconds; None where nobody started."""
 
     p50: Seconds | None
     p95: Seconds | None
     p99: Seconds | None
     n: int
+    mean: Seconds | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +120,13 @@ class Report:
             "utilisation": round(self.utilisation, 4),
             "fragmentation": round(self.fragmentation, 4),
             "wait_s": {
-                name: {"p50": _cut(w.p50), "p95": _cut(w.p95), "p99": _cut(w.p99), "n": w.n}
+                name: {
+                    "mean": _cut(w.mean),
+                    "p50": _cut(w.p50),
+                    "p95": _cut(w.p95),
+                    "p99": _cut(w.p99),
+                    "n": w.n,
+                }
                 for name, w in self.waits.items()
             },
             "preemptions": self.preemptions,
@@ -290,7 +297,7 @@ def _waits(seconds: list[float]) -> Waits:
     if not seconds:
         return Waits(None, None, None, 0)
     p50, p95, p99 = np.percentile(seconds, (50, 95, 99))
-    return Waits(float(p50), float(p95), float(p99), len(seconds))
+    return Waits(float(p50), float(p95), float(p99), len(seconds), float(np.mean(seconds)))
 
 
 def _cut(seconds: Seconds | None) -> Seconds | None:

@@ -246,6 +246,12 @@ def routed_tasks(jobs: Iterable[TraceJob], layout: Layout) -> Iterator[Task]:
         )
 
 
+def declaring(tasks: Iterable[Task], factor: float) -> Iterator[Task]:
+    """The same tasks, each of which says how long it will run: its run time times `factor`."""
+    for task in tasks:
+        yield replace(task, workload=replace(task.workload, duration=task.run_for * factor))
+
+
 @cache
 def pods_for(
     gpus: int, gpus_per_node: int, near: TopologyRequest | None = None

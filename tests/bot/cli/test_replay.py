@@ -38,7 +38,7 @@ def test_a_real_slice_reports_every_documented_key(trace: Path) -> None:
     ]
     assert isinstance(shown["wait_s"], dict)
     assert list(shown["wait_s"]) == ["all", "1", "2-7", "8", "9-64", "65+"]
-    assert list(shown["wait_s"]["all"]) == ["p50", "p95", "p99", "n"]
+    assert list(shown["wait_s"]["all"]) == ["mean", "p50", "p95", "p99", "n"]
     assert shown["jobs"] == shown["admitted"] == shown["finished"] == 400
     assert shown["partial_gangs"] == 0
 
@@ -150,7 +150,31 @@ def test_spreading_strands_more_than_packing() -> None:
 def test_an_unknown_placement_is_named_with_those_there_are() -> None:
     result = run("--trace", ITP, "--placement", "best")
     assert result.exit_code == 2
-    assert "each also with +defrag, not 'best'" in result.stderr
+    assert "each also with +defrag and +backfill, not 'best'" in result.stderr
+
+
+def test_room_that_is_kept_shortens_the_wait_of_gangs() -> None:
+    """Those of several nodes; and nobody is lost by it."""
+    both = report(
+        "--trace", ITP, "--nodes", "8", "--declared", "1",
+        "--placement", "least-free,least-free+backfill",
+    )  # fmt: skip
+    kept, without = both["least-free+backfill"], both["least-free"]
+    assert isinstance(kept, dict)
+    assert isinstance(without, dict)
+    assert kept["finished"] == without["finished"] == 400
+    assert kept["wait_s"]["9-64"]["mean"] < without["wait_s"]["9-64"]["mean"]
+    assert kept == {
+        **report("--trace", ITP, "--nodes", "8", "--declared", "1", "--backfill"),
+        **{key: kept[key] for key in ("wall_s", "decisions_per_s", "peak_rss_mb")},
+    }
+
+
+@pytest.mark.parametrize("factor", ["soon", "0", "-1", "11"])
+def test_a_declared_time_is_a_multiple_of_the_run_time(factor: str) -> None:
+    result = run("--trace", ITP, "--declared", factor)
+    assert result.exit_code == 2
+    assert f"--declared must be a share such as 0.95, not {factor!r}" in result.stderr
 
 
 def test_defragmentation_reports_what_it_moved() -> None:

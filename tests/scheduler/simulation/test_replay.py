@@ -62,7 +62,7 @@ def test_a_reclaim_by_hand() -> None:
     assert report.preemptions == 1
     assert report.gpu_hours_lost == 4 * 50 / 3600
     assert report.decisions == 5
-    assert report.waits["all"] == Waits(0.0, 0.0, 0.0, 3)
+    assert report.waits["all"] == Waits(0.0, 0.0, 0.0, 3, 0.0)
     assert told[-1] == 3
 
 
@@ -70,7 +70,7 @@ def test_a_gang_waits_until_it_can_start_whole() -> None:
     report, _ = play(
         [job("a", "x", 0, 100, 8), job("b", "x", 0, 40, 8), job("c", "x", 10, 10, 16)], nodes=2
     )
-    assert report.waits["9-64"] == Waits(90.0, 90.0, 90.0, 1)
+    assert report.waits["9-64"] == Waits(90.0, 90.0, 90.0, 1, 90.0)
     assert report.waits["8"].n == 2
     assert report.lasted == 110.0
 

@@ -57,7 +57,7 @@ def test_waits_are_kept_by_class_and_interpolated() -> None:
     assert single.n == 3
     assert waits["all"].p50 == 15.0
     assert waits["all"].n == 4
-    assert waits["9-64"] == Waits(100.0, 100.0, 100.0, 1)
+    assert waits["9-64"] == Waits(100.0, 100.0, 100.0, 1, 100.0)
     assert waits["8"] == Waits(None, None, None, 0)
 
 
@@ -88,4 +88,4 @@ def test_the_json_has_the_documented_keys_in_order() -> None:
     assert shown["decisions_per_s"] == 6.0
     assert shown["peak_rss_mb"] == 100.0
     assert isinstance(shown["wait_s"], dict)
-    assert shown["wait_s"]["65+"] == {"p50": None, "p95": None, "p99": None, "n": 0}
+    assert shown["wait_s"]["65+"] == {"mean": None, "p50": None, "p95": None, "p99": None, "n": 0}
