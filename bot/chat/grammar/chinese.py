@@ -98,9 +98,9 @@ CHINESE = Lexicon(
     languages={
         "英文": "en", "英语": "en", "中文": "zh", "汉语": "zh", "自动": "auto",
     },
-    notices={"全部": "all", "开启": "all", "重要": "important", "无": "none", "关闭": "none"},
+    notices={"全部": "all", "开启": "all", "重要": "important", "关闭": "none", "无": "none"},
     mutes={"静音": "none", "取消静音": "all"},
-    wheres={"私信": "dm", "话题": "thread", "消息列": "thread"},
+    wheres={"私信": "dm", "消息列": "thread", "话题": "thread"},
     digests={"每日": "daily", "每天": "daily", "每周": "weekly", "关闭": "off"},
     off=frozenset({"关闭", "关"}),
     times={

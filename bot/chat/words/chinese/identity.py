@@ -53,7 +53,7 @@ class Identity(Units):
         if view.filed:
             how = say("这写在人员文件中。")
         return say(
-            "你是 {name}，{role}{inside}。{asked} {how}",
+            "你是 {name}，{role}{inside}。{asked}{how}",
             name=view.name,
             role=_ROLES[view.role],
             inside=inside,

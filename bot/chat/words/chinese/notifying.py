@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bot import notices
 from bot.asks import Preference
+from bot.chat.grammar.chinese import CHINESE
 from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.chinese.standing import Standing
 from bot.views import Letter, PreferencesView
 
 _FIELDS: dict[str, str] = {
     Preference.NOTICES: (
-        "什么时候打扰你： `全部` 、 `重要` （对你有损失的）或 `无` ；频道和消息列里照常说明"
+        "什么时候打扰你： `全部` 、 `重要` （对你有损失的）或 `关闭` ；频道和消息列里照常说明"
     ),
-    Preference.WHERE: "只给你的通知发到哪里： `私信` 或请求的 `话题`",
+    Preference.WHERE: "只给你的通知发到哪里： `私信` 或请求的 `消息列`",
     Preference.DIGEST: "多久发一次摘要： `每日` 、 `每周` 或 `关闭`",
     Preference.QUIET: "这段时间不打扰你；期间的事情结束后再告诉你",
     Preference.ZONE: "免打扰所用的时区",
     Preference.LANGUAGE: "回答的语言； `自动` 随你的 Slack",
 }
+
+_VALUES: dict[str, Mapping[str, str]] = {
+    Preference.NOTICES: CHINESE.notices,
+    Preference.WHERE: CHINESE.wheres,
+    Preference.DIGEST: CHINESE.digests,
+    Preference.QUIET: {"关闭": "off"},
+    Preference.LANGUAGE: CHINESE.languages,
+}
+"""The words for values, which can be typed as well."""
 
 _GROUPS: dict[notices.NoticeKind, str] = {
     notices.NoticeKind.ADMITTED: "已获准",
@@ -171,12 +181,20 @@ class Notifying(Standing):
         """Leads the preferences."""
         if not view.changed:
             return say("*你的偏好*")
-        return say("*你的偏好* · 已设置：{fields}", fields="、".join(view.changed))
+        return say(
+            "*你的偏好* · 已设置：{fields}",
+            fields="、".join(_said(CHINESE.preferences, name) for name in view.changed),
+        )
 
     def preferences(self, view: PreferencesView) -> Markup:
         """Every field, its value and what it means."""
         rows = [
-            say("• {field}： `{value}` · {about}", field=name, value=value, about=Markup(about))
+            say(
+                "• {field}： `{value}` · {about}",
+                field=_said(CHINESE.preferences, name),
+                value=_said(_VALUES.get(name, {}), value),
+                about=Markup(about),
+            )
             for name, value in view.fields.items()
             if (about := _FIELDS.get(name, ""))
         ]
@@ -187,3 +205,8 @@ class Notifying(Standing):
         return say(
             "修改用 `/gpu 偏好 免打扰 22:00-07:00 时区 Asia/Shanghai` 或 `/gpu 偏好 通知 重要` 。"
         )
+
+
+def _said(words: Mapping[str, str], meant: str) -> str:
+    """The first word that stands for what is meant; the code itself where there is none."""
+    return next((word for word, value in words.items() if value == meant), meant)

@@ -23,12 +23,12 @@ _BASES: dict[Basis, str] = {
 _OFFERS: dict[OfferKind, str] = {
     OfferKind.SHORTER_LEASE: "缩短租期",
     OfferKind.LOOSER_TOPOLOGY: "放宽放置",
-    OfferKind.SPLIT: "拆成更小的 Pod",
+    OfferKind.SPLIT: "拆成更小的 pod",
     OfferKind.PREEMPTIBLE: "可抢占",
     OfferKind.OTHER_MODEL: "换 GPU 型号",
-    OfferKind.FEWER_GPUS: "减少 GPU",
-    OfferKind.FLEX_START: "按需 flex-start",
-    OfferKind.SPOT: "按需 spot",
+    OfferKind.FEWER_GPUS: "减少卡数",
+    OfferKind.FLEX_START: "弹性节点（按需）",
+    OfferKind.SPOT: "竞价节点（按需）",
 }
 
 _PLAIN = frozenset({OfferKind.PREEMPTIBLE, OfferKind.FLEX_START, OfferKind.SPOT})
