@@ -20,6 +20,14 @@ class ChangeKind(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Idle GPUs are kept; nobody asks again before `until` (epoch seconds)."""
+
+    request: str
+    until: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
     """A change was stored and, if `decided`, carried out: the card shows it.
 

@@ -39,6 +39,9 @@ from bot.control.sweeps import CapacityCheck, CardSweep, LeaseSweep, StarvationC
 from bot.control.ticks import Tick, Ticker
 from bot.desk import Desk
 from bot.hearing import Hearing
+from bot.idle.measure import RequestOf
+from bot.idle.prometheus import Prometheus
+from bot.idle.watch import IdleWatch
 from bot.people import Directory
 from bot.promises import say_hollow
 from bot.settings import Settings
@@ -95,8 +98,10 @@ class Bot:
         *,
         background: Background | None = None,
         spool: Spool | None = None,
+        request_of: RequestOf | None = None,
     ) -> None:
         self._core = core
+        self._request_of = request_of
         self._settings = settings
         self._spool = spool
         self._workers = new_workers()
@@ -258,10 +263,18 @@ class Bot:
             Tick(name="socket", run=self._listen, every=10.0, limit=60.0),
             Tick(name="retention", run=self._prune, every=3600.0, limit=120.0),
         ]
+        if self._settings.prometheus_url is not None and self._request_of is not None:
+            watch = self._idle_watch(self._settings.prometheus_url, self._request_of)
+            ticks.append(Tick(name="idle", run=watch.look, every=300.0, limit=60.0))
         if self._background is not None:
             ticks.append(Tick(name="background", run=self._feed, every=0.5, limit=60.0))
             ticks.append(Tick(name="load", run=self._prune_load, every=30.0, limit=60.0))
         return tuple(ticks)
+
+    def _idle_watch(self, url: str, request_of: RequestOf) -> IdleWatch:
+        token = self._settings.prometheus_token
+        prometheus = Prometheus(url, token=token.get_secret_value() if token else None)
+        return IdleWatch(self._core.control, prometheus, request_of, self._core.directory.leads)
 
     def _step(self) -> None:
         self._core.control.step()

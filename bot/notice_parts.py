@@ -32,6 +32,7 @@ class NoticeKind(enum.StrEnum):
     LINK_ASKED = "link-asked"
     LINK_ANSWERED = "link-answered"
     MONTHLY = "monthly"
+    IDLE = "idle"
     DIGEST = "digest"
     DIGEST_PLOTS = "digest-plots"
     UNDELIVERABLE = "undeliverable"

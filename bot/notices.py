@@ -237,6 +237,29 @@ class OverfullArgs(Args):
     excess: int
 
 
+class IdleArgs(Args):
+    """GPUs that are held and do nothing: the question, or (`over`) what follows without an answer.
+
+    `idle` of `gpus` were busy for less than `below` (0 to 1) of the last `after` seconds. `until`
+    is when the answer is due; `releases` that they are given back without one; `keep` seconds is
+    how long a "keep" holds.
+    """
+
+    kind: Literal[NoticeKind.IDLE] = NoticeKind.IDLE
+    request: str
+    name: str
+    owner: str
+    team: str
+    gpus: int
+    idle: int
+    below: float
+    after: float
+    until: float
+    keep: float
+    releases: bool
+    over: bool = False
+
+
 class DigestArgs(Args):
     """The report of a period that ended at an epoch second; drawn when it is sent."""
 
@@ -314,6 +337,7 @@ NoticeArgs = (
     | NodeFailedArgs
     | OverfullArgs
     | MonthlyArgs
+    | IdleArgs
     | DigestArgs
     | DigestPlotsArgs
     | InterventionArgs
@@ -350,6 +374,7 @@ _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
     NoticeKind.LINK_ASKED: LinkAskedArgs,
     NoticeKind.LINK_ANSWERED: LinkAnsweredArgs,
     NoticeKind.MONTHLY: MonthlyArgs,
+    NoticeKind.IDLE: IdleArgs,
     NoticeKind.DIGEST: DigestArgs,
     NoticeKind.DIGEST_PLOTS: DigestPlotsArgs,
     NoticeKind.UNDELIVERABLE: UndeliverableArgs,

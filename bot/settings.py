@@ -57,6 +57,8 @@ class Settings(BaseSettings):
     oncall_fallback: str | None = Field(None, alias="GPUBOT_ONCALL_FALLBACK")
     oncall_shift: float | None = Field(None, alias="GPUBOT_ONCALL_SHIFT", gt=0)
     oncall_patience: float = Field(600.0, alias="GPUBOT_ONCALL_PATIENCE", gt=0)
+    prometheus_url: str | None = Field(None, alias="GPUBOT_PROMETHEUS_URL")
+    prometheus_token: SecretStr | None = Field(None, alias="GPUBOT_PROMETHEUS_TOKEN")
     digest: Digest = Field(Digest.OFF, alias="GPUBOT_DIGEST")
     log_level: str = Field("INFO", alias="GPUBOT_LOG_LEVEL")
 
@@ -150,6 +152,7 @@ _EXAMPLES = {
     "GPUBOT_LANGUAGE": "en (English) or zh (Chinese)",
     "GPUBOT_ONCALL_FALLBACK": "S0123ABCD or U0123ABCD",
     "GPUBOT_ONCALL_PATIENCE": "600",
+    "GPUBOT_PROMETHEUS_URL": "http://prometheus.monitoring.svc:9090",
     "GPUBOT_DIGEST": "weekly",
     "GPUBOT_LOG_LEVEL": "INFO",
 }

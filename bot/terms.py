@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from scheduler.layout import HOSTNAME, PROVISION_LABEL, AfterLease, Flavor, Layout, Pool
+from scheduler.layout import HOSTNAME, PROVISION_LABEL, AfterLease, Flavor, IdleRule, Layout, Pool
 from scheduler.model import GPU, CohortName, Priority, QueueName, Seconds, Spend, TeamName
 from storage.records import Role
 
@@ -79,6 +79,11 @@ class Terms:
         """What happens to what is still there when its lease has run out."""
         pool = self._pool(queue)
         return pool.after_lease if pool is not None else AfterLease.RELEASE
+
+    def idle(self, queue: QueueName) -> IdleRule | None:
+        """When the owner of idle GPUs in this queue is asked; None for never."""
+        pool = self._pool(queue)
+        return pool.idle if pool is not None else None
 
     def usual_lease(self) -> Seconds:
         """The lease the form offers first: the shortest default of any pool."""

@@ -51,6 +51,7 @@ class RefusalCode(enum.StrEnum):
     LEASE_OVER = "lease-over"
     LEASE_MOVED = "lease-moved"
     CHANGED_MEANWHILE = "changed-meanwhile"
+    NOT_ASKED = "not-asked"
     NOT_AN_IMAGE = "not-an-image"
     COMMAND_TOO_LONG = "command-too-long"
     NOTHING_NEW = "nothing-new"

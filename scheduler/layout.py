@@ -225,6 +225,28 @@ class Queue:
     backfill: BackfillRules | None = None
 
 
+class AfterIdle(enum.StrEnum):
+    """What follows when nobody answers for idle GPUs."""
+
+    RELEASE = "release"
+    TELL = "tell"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleRule:
+    """When the owner of idle GPUs is asked. A GPU is idle below a share of its time (0 to 1).
+
+    All seconds: idle for `after`, the question is open for `answer`, and a "keep" holds for
+    `keep`. The engine does not look at it.
+    """
+
+    below: float
+    after: Seconds
+    answer: Seconds
+    keep: Seconds
+    then: AfterIdle
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
     """One of the families of queues that people see, with its rules about time."""
@@ -234,6 +256,7 @@ class Pool:
     lease_max: Seconds
     grace: Seconds
     after_lease: AfterLease
+    idle: IdleRule | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

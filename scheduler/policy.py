@@ -28,6 +28,7 @@ from scheduler.model import (
 from scheduler.policy_courtesy import courtesy_of
 from scheduler.policy_marks import Marked, Path, PolicyError, read_marked
 from scheduler.policy_schema import (
+    IdlePart,
     NodesPart,
     Policy,
     PoolPart,
@@ -125,6 +126,11 @@ _EXAMPLES = {
     "evictions_per_cycle": "evictions_per_cycle: 20",
     "evictions_per_hour": "evictions_per_hour: 200",
     "budgets": "budgets: {critical: 64}",
+    "idle": "idle: {below: 5, after: 1h, then: release}",
+    "below": "below: 5",
+    "answer": "answer: 30m",
+    "keep": "keep: 4h",
+    "then": "then: release",
     "monthly_gpu_hours": "monthly_gpu_hours: 50000",
     "routing": "routing: [{queue: shared}]",
     "queue": "queue: shared",
@@ -252,6 +258,19 @@ def _pool(name: str, part: PoolPart) -> plain.Pool:
         lease_max=part.lease.max,
         grace=part.grace,
         after_lease=part.after_lease,
+        idle=_idle(part.idle),
+    )
+
+
+def _idle(part: IdlePart | None) -> plain.IdleRule | None:
+    if part is None:
+        return None
+    return plain.IdleRule(
+        below=part.below / 100,
+        after=part.after,
+        answer=part.answer,
+        keep=part.keep,
+        then=part.then,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from scheduler.layout import AfterLease, Order, Size
+from scheduler.layout import AfterIdle, AfterLease, Order, Size
 from scheduler.model import GPU, Priority, Spend, TaintEffect
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -238,12 +238,23 @@ class QueuePart(CourtesyPart):
         return self
 
 
+class IdlePart(Part):
+    """When the owner of GPUs that do nothing is asked, and what follows without an answer."""
+
+    below: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] = 5.0
+    after: Duration
+    answer: Duration = 1800.0
+    keep: Duration = 4 * 3600.0
+    then: AfterIdle = AfterIdle.TELL
+
+
 class PoolPart(CourtesyPart):
     """A family of queues that people see as one."""
 
     lease: LeasePart
     grace: Span
     after_lease: AfterLease = AfterLease.RELEASE
+    idle: IdlePart | None = None
     queues: list[QueuePart] = Field(min_length=1)
 
 

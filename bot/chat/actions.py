@@ -32,6 +32,7 @@ class ActionId(enum.StrEnum):
     ASK_1 = "gpubot.ask.1"
     ASK_2 = "gpubot.ask.2"
     ASK_3 = "gpubot.ask.3"
+    KEEP = "gpubot.keep"
     REQUEST = "gpubot.request"
     REFRESH = "gpubot.refresh"
     PREVIOUS = "gpubot.previous"

@@ -47,7 +47,7 @@ from bot.chat.discreet import LIBRARY_LOGGERS, discreet_logger
 from bot.chat.markup import Markup
 from bot.chat.message import Lines, build
 from bot.chat.ports import Desk, Once, Threads
-from bot.chat.presses import AnswerLink, Confirmed, Press, Prolong, TakeOffer
+from bot.chat.presses import AnswerLink, Confirmed, Keep, Press, Prolong, TakeOffer
 from bot.chat.replies import Body, Place, Replier, place_of
 from bot.chat.spool import Workers
 from bot.chat.voices import Voices
@@ -160,6 +160,7 @@ class Chat:
             (ActionId.CANCEL, self.on_cancel),
             (ActionId.RELEASE, self.on_release),
             (ActionId.EXTEND, self.on_extend),
+            (ActionId.KEEP, self.on_keep),
             (ActionId.LINK, self.on_link),
             (ActionId.LINK_NO, self.on_link),
             (ActionId.ORDER, self.on_order),
@@ -270,6 +271,14 @@ class Chat:
         value = self._value(body, ExtendValue)
         if value is not None:
             said = Prolong(value.request, value.by, value.ends)
+            self._converse(said, place_of(body), _press_key(body), private=True)
+
+    def on_keep(self, ack: Ack, body: dict[str, Any]) -> None:
+        """Keep, under the question about idle GPUs."""
+        ack()
+        value = self._value(body, RequestValue)
+        if value is not None:
+            said = Keep(value.request)
             self._converse(said, place_of(body), _press_key(body), private=True)
 
     def on_link(self, ack: Ack, body: dict[str, Any]) -> None:

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot import views
-from bot.answers import Changed, Tried, WhenView
+from bot.answers import Changed, Kept, Tried, WhenView
 from bot.byhand import Declined, Intervened, Preview
 from bot.chat import grammar
 from bot.chat.cards import (
     changes,
     identity,
+    idle,
     interventions,
     lists,
     prospects,
@@ -27,7 +28,7 @@ from bot.chat.lettering import labels
 from bot.chat.message import Lines, Message, build
 from bot.chat.picture import draw
 from bot.chat.ports import Desk
-from bot.chat.presses import AnswerLink, Confirmed, Press, Prolong, TakeOffer
+from bot.chat.presses import AnswerLink, Confirmed, Keep, Press, Prolong, TakeOffer
 from bot.chat.replies import Picture
 from bot.chat.voice import Voice
 from bot.chat.wishes import wish_of
@@ -167,6 +168,7 @@ _ASKED: dict[type[grammar.Command | Press], Callable[[Desk, Any, Asker], object]
         lambda desk, it, who: desk.intervene(who.person, wish_of(it), key=who.key),
     ),
     grammar.Link: lambda desk, it, who: desk.link(who.person, it.team, it.person, key=who.key),
+    Keep: lambda desk, it, who: desk.keep(who.person, it.request, key=who.key),
     AnswerLink: lambda desk, it, who: desk.answer_link(
         who.person, it.person, it.team, agree=it.agree
     ),
@@ -193,6 +195,7 @@ _SHOWN: dict[type, Callable[[Voice, Any], Message]] = {
     views.MapView: _map,
     views.PreferencesView: lists.preferences,
     FairView: reports.fair,
+    Kept: idle.kept,
     ReportView: reports.report,
     Declined: interventions.declined,
     Preview: interventions.preview,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.answers import Changed, Tried, WhenView
+from bot.answers import Changed, Kept, Tried, WhenView
 from bot.asks import Ask, Change, Period
 from bot.byhand import ByHandAnswer, Wish
 from bot.chat.message import Message
@@ -125,6 +125,8 @@ class Desk(Protocol):
     def prefs(
         self, person_id: str, changes: Iterable[tuple[str, str]] = (), *, key: str
     ) -> PreferencesView | Refused: ...
+
+    def keep(self, person_id: str, request_id: str, *, key: str) -> Kept | Refused: ...
 
     def acknowledge(self, person_id: str, call: str, *, key: str) -> Acknowledged | Refused: ...
 

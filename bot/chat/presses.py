@@ -40,4 +40,11 @@ class Confirmed:
     wish: Wish
 
 
-Press = Prolong | TakeOffer | Confirmed | AnswerLink
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Idle GPUs are still needed."""
+
+    request: str
+
+
+Press = Prolong | TakeOffer | Confirmed | AnswerLink | Keep

@@ -12,6 +12,7 @@ from __future__ import annotations
 from bot.desk.acknowledging import Acknowledging
 from bot.desk.estimates import Estimates
 from bot.desk.identity import Identity
+from bot.desk.idling import Idling
 from bot.desk.interventions import Interventions
 from bot.desk.office import PATIENCE, Office
 from bot.desk.ordering import Ordering
@@ -23,6 +24,14 @@ __all__ = ["PATIENCE", "Desk", "Office"]
 
 
 class Desk(
-    Estimates, Ordering, Reading, Reporting, Interventions, Preferring, Acknowledging, Identity
+    Estimates,
+    Ordering,
+    Reading,
+    Reporting,
+    Interventions,
+    Preferring,
+    Acknowledging,
+    Identity,
+    Idling,
 ):
     """Everything a person can ask for. Safe to call from any thread."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from bot import notices
-from bot.chat.cards import changes, identity, interventions, oncall
+from bot.chat.cards import changes, identity, idle, interventions, oncall
 from bot.chat.markup import Markup, is_user_id, join
 from bot.chat.message import Line, Lines, Message, Note, Part, build
 from bot.chat.voice import Voice
@@ -182,6 +182,7 @@ _RENDERERS: dict[type[notices.NoticeArgs], Callable[[Voice, Any, Audience], Mess
     notices.LinkAskedArgs: identity.told,
     notices.LinkAnsweredArgs: identity.told,
     notices.MonthlyArgs: _monthly,
+    notices.IdleArgs: idle.idle,
     notices.UndeliverableArgs: _undeliverable,
     notices.EscalatedArgs: lambda voice, args, _: build(oncall.escalated(voice, args)),
 }

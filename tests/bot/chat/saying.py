@@ -355,6 +355,19 @@ DOUBTS = (
     ),
 )
 OVERFULL = notices.OverfullArgs(node="h100-0042", resource="nvidia.com/gpu", excess=2)
+IDLE = notices.IdleArgs(
+    request="R-1042",
+    name="llama-sft",
+    owner=ANN,
+    team="nlp",
+    gpus=16,
+    idle=16,
+    below=0.05,
+    after=HOUR,
+    until=NOW + HOUR / 2,
+    keep=4 * HOUR,
+    releases=True,
+)
 MONTHLY = notices.MonthlyArgs(
     team="nlp",
     month="2026-01",

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from bot import notices, views
+from bot.answers import Kept
 from bot.asks import Ask
 from bot.chat import grammar
 from bot.chat.actions import FormPlace
-from bot.chat.cards import alerts, changes, lists, prospects, reports, requests
+from bot.chat.cards import alerts, changes, idle, lists, prospects, reports, requests
 from bot.chat.cards.form import form
 from bot.chat.cards.home import home
 from bot.chat.message import Lines, Message, build
@@ -351,6 +352,7 @@ def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]
     yield "flipped", _notice(voice, saying.FLIPPED, Audience.ONCALL)
     yield "repaired", _notice(voice, saying.REPAIRED, Audience.THREAD)
     yield "node-failed", _notice(voice, saying.NODE_FAILED, Audience.ONCALL)
+    yield "idle", lambda: _idle(voice)
     yield "monthly", _notice(voice, saying.MONTHLY, Audience.CHANNEL)
     yield "overfull", _notice(voice, saying.OVERFULL, Audience.ONCALL)
     yield (
@@ -425,6 +427,20 @@ def _recipes(voice: Voice) -> list[Message]:
     return [
         *(requests.card(voice, card) for card in cards),
         *(alerts.notice(voice, args, Audience.THREAD) for args in told),
+    ]
+
+
+def _idle(voice: Voice) -> list[Message]:
+    """The question, its answer, and what follows without one, with and without a release."""
+    told = saying.IDLE.model_copy(update={"releases": False, "idle": 14})
+    over = {"over": True, "until": saying.NOW}
+    return [
+        alerts.notice(voice, saying.IDLE, Audience.PERSON),
+        alerts.notice(voice, told, Audience.PERSON),
+        idle.kept(voice, Kept(request="R-1042", until=saying.NOW + saying.HOUR)),
+        alerts.notice(voice, saying.IDLE.model_copy(update=over), Audience.THREAD),
+        alerts.notice(voice, told.model_copy(update=over), Audience.ONCALL),
+        alerts.notice(voice, told.model_copy(update=over), Audience.PERSON),
     ]
 
 

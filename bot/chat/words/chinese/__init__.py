@@ -22,6 +22,7 @@ from bot.chat.words.chinese.alerts import Alerts
 from bot.chat.words.chinese.answers import Answers
 from bot.chat.words.chinese.forms import Forms
 from bot.chat.words.chinese.identity import Identity
+from bot.chat.words.chinese.idle import Idle
 from bot.chat.words.chinese.interventions import Interventions
 from bot.chat.words.chinese.maps import Maps
 from bot.chat.words.chinese.notifying import Notifying
@@ -29,7 +30,18 @@ from bot.chat.words.chinese.prospects import Prospects
 from bot.chat.words.chinese.reports import Reports
 
 
-class Chinese(Alerts, Answers, Prospects, Forms, Identity, Interventions, Maps, Notifying, Reports):
+class Chinese(
+    Alerts,
+    Answers,
+    Forms,
+    Identity,
+    Idle,
+    Interventions,
+    Maps,
+    Notifying,
+    Prospects,
+    Reports,
+):
     """The bot's Chinese."""
 
     language = "zh"

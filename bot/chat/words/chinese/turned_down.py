@@ -23,6 +23,7 @@ class TurnedDown(Units):
         return {
             RefusalCode.SOMEBODY_WAITS: self._somebody_waits,
             RefusalCode.EXTENDED_TOO_LONG: self._extended_too_long,
+            RefusalCode.NOT_ASKED: self._not_asked,
             RefusalCode.NO_LEASE: self._no_lease,
             RefusalCode.NO_PROVISION: self._no_provision,
             RefusalCode.NO_SMALLER_START: self._no_smaller_start,
@@ -91,6 +92,11 @@ class TurnedDown(Units):
             shape=shape,
             near=near if refused.near else say("请分成更多的 pod，例如 `2x4` 。"),
         )
+
+    def _not_asked(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        request = figures.text("request") or Markup("?")
+        return say("{request} 的卡没有在询问之中，无需保留。", request=request)
 
     def _no_lease(self, refused: Refused, figures: Figures) -> Markup:
         del refused

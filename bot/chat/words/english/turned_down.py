@@ -23,6 +23,7 @@ class TurnedDown(Units):
         return {
             RefusalCode.SOMEBODY_WAITS: self._somebody_waits,
             RefusalCode.EXTENDED_TOO_LONG: self._extended_too_long,
+            RefusalCode.NOT_ASKED: self._not_asked,
             RefusalCode.NO_LEASE: self._no_lease,
             RefusalCode.NO_PROVISION: self._no_provision,
             RefusalCode.NO_SMALLER_START: self._no_smaller_start,
@@ -95,6 +96,11 @@ class TurnedDown(Units):
             shape=shape,
             near=near if refused.near else say(" Ask for more pods, such as `2x4`."),
         )
+
+    def _not_asked(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        request = figures.text("request") or Markup("?")
+        return say("Nobody asks whether {request} is needed: nothing to keep.", request=request)
 
     def _no_lease(self, refused: Refused, figures: Figures) -> Markup:
         del refused

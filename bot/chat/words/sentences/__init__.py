@@ -12,6 +12,7 @@ from bot.chat.words.sentences.answers import Answers
 from bot.chat.words.sentences.changes import Changes
 from bot.chat.words.sentences.forms import Forms
 from bot.chat.words.sentences.identity import Identity
+from bot.chat.words.sentences.idle import Idle
 from bot.chat.words.sentences.interventions import Interventions
 from bot.chat.words.sentences.maps import Maps
 from bot.chat.words.sentences.mistakes import Mistakes
@@ -28,6 +29,7 @@ class Words(
     Changes,
     Forms,
     Identity,
+    Idle,
     Interventions,
     Maps,
     Mistakes,

@@ -1,0 +1,116 @@
+"""A real Prometheus that scrapes an exporter of ours, for as long as a test needs it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from bot.idle.prometheus import Prometheus, PrometheusError
+from tests.fixtures_workspace import eventually
+
+REQUIRE = "GPUBOT_TEST_REQUIRE"
+
+
+class Exporter(ThreadingHTTPServer):
+    """What DCGM's exporter shows: the busy share of each GPU, in percent."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Page)
+        self.gpus: dict[tuple[str, str, str], float] = {}
+
+    def page(self) -> str:
+        """The figures as Prometheus reads them."""
+        lines = ["# TYPE DCGM_FI_DEV_GPU_UTIL gauge"]
+        for (namespace, pod, gpu), value in self.gpus.items():
+            labels = f'namespace="{namespace}",pod="{pod}",gpu="{gpu}",UUID="GPU-{pod}-{gpu}"'
+            lines.append(f"DCGM_FI_DEV_GPU_UTIL{{{labels}}} {value}")
+        return "\n".join(lines) + "\n"
+
+
+class _Page(BaseHTTPRequestHandler):
+    server: Exporter
+
+    def do_GET(self) -> None:
+        body = self.server.page().encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def exporting() -> Iterator[Exporter]:
+    """An exporter on loopback."""
+    exporter = Exporter()
+    thread = threading.Thread(target=exporter.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield exporter
+    finally:
+        exporter.shutdown()
+        exporter.server_close()
+        thread.join()
+
+
+@contextmanager
+def scraping(exporter: Exporter, folder: Path) -> Iterator[Prometheus]:
+    """Prometheus, asking that exporter five times a second. Skips where it is not installed."""
+    program = shutil.which("prometheus")
+    if program is None:
+        if "prometheus" in os.environ.get(REQUIRE, "").split(","):
+            pytest.fail("prometheus is required here and not installed")
+        pytest.skip("Debian's prometheus is not installed")
+    config = folder / "prometheus.yml"
+    config.write_text(
+        "global: {scrape_interval: 200ms, scrape_timeout: 200ms}\n"
+        "scrape_configs:\n"
+        "  - job_name: dcgm\n"
+        "    honor_labels: true\n"
+        f"    static_configs: [{{targets: ['127.0.0.1:{exporter.server_port}']}}]\n"
+    )
+    port = _free_port()
+    process = subprocess.Popen(
+        [
+            program,
+            f"--config.file={config}",
+            f"--storage.tsdb.path={folder / 'data'}",
+            f"--web.listen-address=127.0.0.1:{port}",
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        client = Prometheus(f"http://127.0.0.1:{port}")
+        eventually(lambda: _answers(client), seconds=30.0)
+        yield client
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _answers(client: Prometheus) -> bool:
+    try:
+        return bool(client.query("vector(1)"))
+    except PrometheusError:
+        return False
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
