@@ -91,6 +91,7 @@ _DOMAINS: tuple[dict[str, int | float | str], ...] = (
 _Row = tuple[views.RefusalCode, dict[str, int | float | str], tuple[str, ...], LimitKind | None]
 _REFUSED: list[_Row] = [
     (views.RefusalCode.NO_SUCH_PERSON, {"person": "dan"}, (), None),
+    (views.RefusalCode.NOT_ASKED, {"request": "R-1042"}, (), None),
     (views.RefusalCode.NOT_AN_IMAGE, {"image": "train model"}, (), None),
     (views.RefusalCode.COMMAND_TOO_LONG, {"length": 2400, "most": 2000}, (), None),
     (views.RefusalCode.NO_TEAM, {}, (), None),
