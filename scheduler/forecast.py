@@ -40,8 +40,8 @@ class Effort:
 
 
 WAITING = Effort(work=20_000, grain=Grain(least=10.0, growth=0.02))
-NEW = Effort(work=2_000, grain=Grain(least=30.0, growth=0.05))
-ROUGH = Effort(work=1_000, grain=Grain(least=60.0, growth=0.1))
+NEW = Effort(work=1_000, grain=Grain(least=30.0, growth=0.05))
+ROUGH = Effort(work=500, grain=Grain(least=60.0, growth=0.1))
 
 
 class Reach(enum.StrEnum):
@@ -59,6 +59,7 @@ class Reach(enum.StrEnum):
 class Forecast:
     """When a workload starts: a range of times, each None if not within `horizon`.
 
+    With the reason BEYOND, `low` is the time before which it does not start.
     `basis` is the least certain of the ends on the way. `horizon_hit` says that the bound of
     the work was reached before the likely start; `refusal` is set with the reason NEVER.
     """
@@ -211,9 +212,10 @@ def _read(lines: Mapping[Quarter, Timeline], workload: WorkloadId, effort: Effor
     if start is None:
         spent = not effort.allows(line)
         dry = Reach.ENDLESS if line.endless else Reach.STUCK
+        not_before = lines.get(Quarter.LOW, line).now if spent else None
         return Forecast(
             workload=workload,
-            low=None if early is None else early.after,
+            low=not_before if early is None else early.after,
             likely=None,
             high=None,
             basis=Basis.UNKNOWN if early is None else lines[Quarter.LOW].basis_at(early.by),

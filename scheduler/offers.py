@@ -34,7 +34,7 @@ OFFERS_AT_MOST = 3
 STEP: Seconds = 60.0
 """So much sooner is worth a change."""
 
-REPLAYED = 600
+REPLAYED = 300
 """Work that may be done again (see `Spent.work`), for all variants together."""
 
 FOLLOWED = 4

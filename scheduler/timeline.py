@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -93,16 +93,17 @@ class Start:
 
 @dataclass(slots=True)
 class Spent:
-    """The work that playing has cost: moments, cycles run in them, and starts."""
+    """The work that playing has cost: moments, cycles run in them, starts and stops."""
 
     moments: int = 0
     cycles: int = 0
     starts: int = 0
+    stops: int = 0
 
     @property
     def work(self) -> int:
         """As one number, in about the work of one moment without a cycle."""
-        return self.moments + 15 * self.cycles + 2 * self.starts
+        return self.moments + 15 * self.cycles + 2 * self.starts + 10 * self.stops
 
 
 @dataclass(slots=True, eq=False)
@@ -174,7 +175,7 @@ class Timeline:
         other.started, other._due = self.started.copy(), self._due.copy()
         other._run, other._guesses = self._run.copy(), self._guesses.copy()
         other._guessed = self._guessed.copy()
-        other.spent = Spent(self.spent.moments, self.spent.cycles, self.spent.starts)
+        other.spent = replace(self.spent)
         other._watch = other.engine.watch()
         return other
 
@@ -258,6 +259,7 @@ class Timeline:
         self.fresh = tuple(admission.workload for admission in decisions.admissions)
         self.spent.cycles += 1
         self.spent.starts += len(self.fresh)
+        self.spent.stops += len(stops)
         self.decided, self._decided_at = True, self.now
         self._watch.note(started=bool(decisions))
 

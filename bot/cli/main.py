@@ -158,6 +158,17 @@ def bench_announce() -> None:
         raise typer.Exit(1)
 
 
+@bench_app.command("forecast")
+def bench_forecast(
+    rounds: Annotated[int, typer.Option(min=2, help="Questions to time.")] = 40,
+) -> None:
+    """Time when work would start and what would help, with 5,000 running and 10,000 waiting."""
+    from bot.cli.forecasting import run_bench_forecast  # noqa: PLC0415 - see the module
+
+    if not run_bench_forecast(rounds):
+        raise typer.Exit(1)
+
+
 @bench_app.command("placement")
 def bench_placement(
     nodes: Annotated[

@@ -125,6 +125,22 @@ def test_the_answer_changes_with_what_happens_and_with_time() -> None:
     assert cluster.engine.preview(new, cluster.now).likely == cluster.now
 
 
+def test_a_crowd_is_played_coarsely_and_the_bound_is_said() -> None:
+    cluster = Cluster(a_layout(a_queue("a", 8 * 50)), *[a_node(f"n{n:02d}") for n in range(50)])
+    for number in range(400):
+        cluster.submit(a_workload(f"r{number:03d}", "a", duration=60.0 + number, created=1.0))
+    cluster.cycle()
+    for number in range(2000):
+        created = 2.0 + number
+        cluster.submit(a_workload(f"w{number:04d}", "a", duration=HOUR, created=created))
+    cluster.cycle()
+    soon = cluster.engine.forecast(WorkloadId("w0009"), cluster.now)
+    assert soon.likely == 1000.0 + 60.0 + 9
+    last = cluster.engine.forecast(WorkloadId("w1999"), cluster.now)
+    assert (last.reason, last.horizon_hit, last.likely) == (Reach.BEYOND, True, None)
+    assert last.low == last.horizon > soon.likely
+
+
 def test_who_does_not_wait_has_no_forecast() -> None:
     cluster = a_full_cluster()
     for one in ("half", "nobody"):

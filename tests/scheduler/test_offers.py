@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scheduler.events import Submitted
 from scheduler.forecast import Reach
-from scheduler.layout import Reclaim
+from scheduler.layout import BackfillRules, Reclaim
 from scheduler.model import Workload
 from scheduler.offers import OFFERS_AT_MOST, STEP, OfferKind, Variant
 from tests.scheduler.builders import Cluster, a_layout, a_node, a_queue, a_workload
@@ -103,6 +103,21 @@ def test_a_variant_may_have_others_stopped() -> None:
     asked = a_workload("new", "guest", gpus=8, created=1000.0)
     own = a_variant(OfferKind.OTHER_MODEL, a_workload("new", "own", gpus=8, created=1000.0))
     assert [o.start for o in cluster.engine.counter_offers(asked, cluster.now, [own])] == [1000.0]
+
+
+def test_a_shorter_lease_goes_ahead_of_a_reservation() -> None:
+    layout = a_layout(a_queue("a", 16, backfill=BackfillRules(after=60.0, least=16)))
+    cluster = Cluster(layout, a_node("n1"), a_node("n2"))
+    cluster.start(a_workload("hour", "a", gpus=8, duration=HOUR), later=0.0)
+    cluster.submit(a_workload("hero", "a", 2, 8, created=1000.0, duration=HOUR))
+    cluster.cycle()
+    cluster.cycle(later=100.0)
+    assert [one.workload for one in cluster.engine.reservations()] == ["hero"]
+    asked = a_workload("new", "a", gpus=8, created=1100.0, duration=2 * HOUR)
+    shorter = a_variant(OfferKind.SHORTER_LEASE, replace(asked, duration=HOUR / 2))
+    found = cluster.engine.consider(asked, cluster.now, [shorter])
+    assert found.forecast.likely == 1000.0 + 2 * HOUR
+    assert [(offer.variant, offer.start) for offer in found.offers] == [(shorter, cluster.now)]
 
 
 @given(st.data())
