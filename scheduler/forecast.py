@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from scheduler.model import Basis, Refusal, Seconds, Workload, WorkloadId
@@ -34,14 +34,14 @@ class Effort:
     work: int
     grain: Grain
 
-    def allows(self, line: Timeline) -> bool:
-        """Whether there is some left."""
-        return line.spent.work < self.work
+    def allows(self, line: Timeline, besides: int = 0) -> bool:
+        """Whether there is some left, with so much spent elsewhere."""
+        return line.spent.work + besides < self.work
 
 
 WAITING = Effort(work=20_000, grain=Grain(least=10.0, growth=0.02))
-NEW = Effort(work=1_000, grain=Grain(least=30.0, growth=0.05))
-ROUGH = Effort(work=500, grain=Grain(least=60.0, growth=0.1))
+NEW = Effort(work=1_000, grain=Grain(least=60.0, growth=0.1))
+ROUGH = Effort(work=500, grain=Grain(least=120.0, growth=0.2))
 
 
 class Reach(enum.StrEnum):
@@ -144,19 +144,20 @@ class Forecaster:
             return Considered(_read({Quarter.LIKELY: line}, workload.id, NEW))
         possible = [v for v in variants if self._engine.check(v.workload) is None]
         search = Search(base, line, workload, possible)
-        while search.goes_on() and NEW.allows(line):
+        while search.goes_on() and NEW.allows(line, search.spent):
             search.look()
             if not search.goes_on() or not line.step():
                 break
         if refusal is not None:
             return Considered(_never(workload.id, now, refusal), search.offers())
         lines = {Quarter.LIKELY: line}
-        play(line, workload.id, NEW)
+        effort = replace(NEW, work=NEW.work - search.spent)
+        play(line, workload.id, effort)
         if line.vague:
             for quarter in (Quarter.LOW, Quarter.HIGH):
                 lines[quarter] = self._with(workload, quarter, ROUGH)
                 play(lines[quarter], workload.id, ROUGH)
-        return Considered(_read(lines, workload.id, NEW), search.offers())
+        return Considered(_read(lines, workload.id, effort), search.offers())
 
     def _with(self, workload: Workload, quarter: Quarter, effort: Effort) -> Timeline:
         """The engine with a workload in it, which may be waiting already."""

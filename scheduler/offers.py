@@ -98,6 +98,8 @@ class Search:
         self._original = original
         self._step = step
         self._left = REPLAYED
+        self.spent = 0
+        """Work that trials have cost."""
         self._found: list[tuple[_Ghost, Offer]] = []
         self._ghosts = sorted(
             (
@@ -181,6 +183,7 @@ class Search:
                 break
             if not line.step():
                 break
+        self.spent += line.spent.work
         start = line.started.get(one)
         return None if start is None else Offer(variant=variant, start=start.likely)
 
@@ -194,6 +197,7 @@ class Search:
             if workload.id in line.started or not line.engine.claimed(workload.id):
                 break
             line.step()
+        self.spent += line.spent.work - self._line.spent.work
         return line.started.get(workload.id)
 
 
