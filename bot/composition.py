@@ -16,6 +16,7 @@ from bot.background import STANDING, Background
 from bot.chat.announcer import Announcer
 from bot.chat.app import build_app, identify, new_workers
 from bot.chat.drawing import Drawer
+from bot.chat.echo import listen_to_ourselves
 from bot.chat.locales import Locales
 from bot.chat.memory import StoredOnce, StoredOutbox
 from bot.chat.people import People
@@ -163,6 +164,10 @@ class Bot:
         )
         self._register = Register(client, core.desk, settings.groups)
         outbox = StoredOutbox(core.store, patience=settings.oncall_patience)
+        wall = core.control.wall
+        listen_to_ourselves(
+            app, lambda keys, channel, ts: outbox.heard(keys, channel, ts, moment(wall.now()))
+        )
         self.announcer = Announcer(
             outbox=outbox,
             slack=WebSlack(client),

@@ -145,6 +145,11 @@ class Outbox:
         now = and_(_O.id == item_id, _O.revision == revision)
         self._update(now, state=OutboxState.SENT, sent=at, error=None, **here)
 
+    def place(self, item_id: int, channel: str, ts: str) -> None:
+        """Note where an unsent message is after all; it goes out once more, in its place."""
+        unsent = and_(_O.id == item_id, _O.ts.is_(None), _O.state.in_(_UNSENT))
+        self._update(unsent, channel=channel, ts=ts)
+
     def retry(self, item_id: int, revision: int, error: str, due: dt.datetime) -> None:
         """Give an item back to be sent from `due` on; also a newer revision waits that long."""
         self._update(

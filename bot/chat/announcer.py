@@ -27,7 +27,7 @@ from bot.chat.ports import Outbox, Posted, Slack, SlackRefused, SlackUnreachable
 from bot.chat.replies import BAD_BLOCKS
 from bot.chat.routing import UPDATE_LANE, Places, Router
 from bot.chat.turns import Held, Turns
-from storage.records import Audience, Notice, OutboxItem
+from storage.records import Audience, Notice, OutboxItem, OutboxState
 
 MOST_IN_LANE = 40
 CLAIM = 200
@@ -259,6 +259,7 @@ class Announcer:
         Only what was claimed before is looked for. Where history is closed to us, or Slack
         lets nobody read it for long, a message is rather said twice than never.
         """
+        turn = [held for held in turn if not self._noted_meanwhile(held)]
         doubtful = [held.item for held in turn if held.item.attempts > 1 and not held.item.ts]
         if not doubtful:
             return list(turn)
@@ -266,16 +267,27 @@ class Announcer:
         keys = [item.notice.key for item in doubtful]
         try:
             found = self._slack.find(turn[0].channel, keys, since=since, thread_ts=turn[0].thread)
-        except SlackRefused as refused:
+        except (SlackRefused, SlackUnreachable) as error:
             looks = self._looks.get(doubtful[0].id, 0) + 1
             self._looks[doubtful[0].id] = looks
-            if refused.code in _SLOW_DOWN and looks < MOST_LOOKS:
-                raise
-            return list(turn)
+            closed = isinstance(error, SlackRefused) and error.code not in _SLOW_DOWN
+            if closed or looks >= MOST_LOOKS:
+                return list(turn)
+            raise
         for held in turn:
             if (posted := found.get(held.item.notice.key)) is not None:
                 self._note([held], posted, now)
         return [held for held in turn if held.item.notice.key not in found]
+
+    def _noted_meanwhile(self, held: Held) -> bool:
+        """Whether Slack has told us that a doubtful message was posted; a card's place is kept."""
+        if held.item.attempts < 2 or held.item.ts:
+            return False
+        fresh = self._outbox.get(held.item.notice.key)
+        if fresh is not None and fresh.ts is not None:
+            held.item = dataclasses.replace(held.item, channel=fresh.channel, ts=fresh.ts)
+            return fresh.state is OutboxState.SENT
+        return False
 
     def _send(self, held: Held, items: Sequence[OutboxItem], drawn: Drawn) -> Posted:
         """Update or post. Raises SlackRefused and SlackUnreachable."""

@@ -113,6 +113,7 @@ def build_app(
         request_verification_enabled=False,
         token_verification_enabled=False,
         attaching_conversation_kwargs_enabled=False,
+        ignoring_self_events_enabled=False,  # see `echo`; handlers of messages look for themselves
         listener_executor=workers or new_workers(),
     )
     chat = Chat(

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 
 from bot.notices import NEEDS_ACKNOWLEDGEMENT
-from storage.records import Audience, Call, Notice, OutboxItem
+from storage.records import Audience, Call, Notice, OutboxItem, OutboxState
 from storage.store import Store
 
 LEASE_SECONDS = 120.0
@@ -63,6 +63,27 @@ class StoredOutbox:
                     )
             for notice in more:
                 work.outbox.put(notice, at)
+
+    def get(self, key: str) -> OutboxItem | None:
+        """The message of a key as it stands now."""
+        with self._store.read() as view:
+            return view.outbox.get(key)
+
+    def heard(self, keys: Sequence[str], channel: str, ts: str, at: dt.datetime) -> None:
+        """Note what Slack says was posted by us, where our own note of it is missing.
+
+        The answer to a post may be lost, and history closed: then this is how we know. A card
+        keeps its place and still goes out, for it may have changed since.
+        """
+        with self._store.read() as view:
+            found = [item for key in keys if (item := view.outbox.get(key)) is not None]
+        doubtful = [item for item in found if item.ts is None and item.attempts]
+        unsent = [i for i in doubtful if i.state in (OutboxState.PENDING, OutboxState.CLAIMED)]
+        cards = [item for item in unsent if item.notice.audience is Audience.CARD]
+        self.sent_all([i for i in unsent if i not in cards], channel=channel, ts=ts, at=at)
+        with self._store.write() as work:
+            for card in cards:
+                work.outbox.place(card.id, channel, ts)
 
     def at(self, channel: str, ts: str) -> tuple[OutboxItem, ...]:
         """The notices that one message says."""

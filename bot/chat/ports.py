@@ -181,6 +181,10 @@ class Outbox(Protocol):
         """
         ...
 
+    def get(self, key: str) -> OutboxItem | None:
+        """The message of a key as it stands now."""
+        ...
+
     def at(self, channel: str, ts: str) -> tuple[OutboxItem, ...]:
         """The notices that one message says."""
         ...

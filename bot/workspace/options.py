@@ -103,6 +103,7 @@ class Options:
         "im:history",
         "im:read",
         "im:write",
+        "metadata.message:read",
         "reactions:write",
         "team:read",
         "usergroups:read",

@@ -151,6 +151,8 @@ class Workspace:
         place = {"channel": room.id, "channel_type": room.kind}
         if change.kind is ChangeKind.POSTED:
             self.event({**message, **place, "event_ts": message["ts"]})
+            if "metadata" in message:
+                self.event(self._metadata_posted(room, message))
             if not room.is_im and f"<@{self.bot_user}>" in message["text"]:
                 mention = {**message, "channel": room.id, "event_ts": message["ts"]}
                 self.event({**mention, "type": "app_mention"})
@@ -164,6 +166,19 @@ class Workspace:
             event |= {"subtype": "message_deleted", "deleted_ts": message["ts"]}
             event["previous_message"] = message
         self.event(event)
+
+    def _metadata_posted(self, room: Room, message: Json) -> Json:
+        return {
+            "type": "message_metadata_posted",
+            "app_id": message.get("app_id"),
+            "bot_id": message.get("bot_id"),
+            "user_id": message.get("user"),
+            "team_id": self.directory.team.id,
+            "channel_id": room.id,
+            "metadata": message["metadata"],
+            "message_ts": message["ts"],
+            "event_ts": message["ts"],
+        }
 
     def _tell_presence(self) -> None:
         self.hub.tell({"type": "presence", "connections": self.sockets.count})

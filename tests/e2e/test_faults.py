@@ -123,8 +123,8 @@ def _timeless(text: str) -> str:
     return re.sub(r"<!date[^>]*>", "<date>", text)
 
 
-def play(hour: Hour, between: Callable[[], None]) -> Ended:
-    """The hour; `between` is called now and then."""
+def play(hour: Hour, between: Callable[[], None], *, threads: bool = True) -> Ended:
+    """The hour; `between` is called now and then. Without `threads` nobody asks in one."""
     ada, ben, lea = hour.visitor(ADA), hour.visitor(BEN), hour.visitor(LEA)
     night = hour.ask(ben, "/gpu 4 nodes h100 12h preemptible name night")
     hour.reach(night, S.ADMITTED)
@@ -146,12 +146,8 @@ def play(hour: Hour, between: Callable[[], None]) -> Ended:
     hour.reach(hero, S.RUNNING)
     between()
     hour.rest()
-    card = next(m for m in ada.messages(GENERAL) if "card:" + hero in keys_of(m))
-    ada.say(GENERAL, "@gpubot why", thread_ts=card["ts"])
-    eventually(
-        lambda: [m for m in ada.thread(GENERAL, card["ts"]) if m.get("bot_id") and not keys_of(m)],
-        seconds=SECONDS,
-    )
+    if threads:
+        ask_in_thread(ada, hero)
     question = hour.command(ada, f"/gpu release {small[0]}")
     pressed = ada.press(GENERAL, str(question["ts"]), "gpubot.release")
     assert not pressed.get("error")
@@ -168,6 +164,16 @@ def play(hour: Hour, between: Callable[[], None]) -> Ended:
     hour.reach(night, S.CANCELLED)
     hour.rest()
     return hour.ended()
+
+
+def ask_in_thread(ada: Visitor, request: str) -> None:
+    """Ask why by mention under a card, and wait for the answer there."""
+    card = next(m for m in ada.messages(GENERAL) if "card:" + request in keys_of(m))
+    ada.say(GENERAL, "@gpubot why", thread_ts=card["ts"])
+    eventually(
+        lambda: [m for m in ada.thread(GENERAL, card["ts"]) if m.get("bot_id") and not keys_of(m)],
+        seconds=SECONDS,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -234,6 +240,27 @@ def test_the_hour_ends_the_same_under(name: str, hour: Hour, peace: Ended) -> No
     assert ended.dead == frozenset()
     assert ended.cards == peace.cards
     assert ended.answers == peace.answers
+
+
+CLOSED: dict[str, tuple[FaultKind, float]] = {
+    "limited for ever": (FaultKind.RATE_LIMITED, 20.0),
+    "down for ever": (FaultKind.SERVER_ERROR, 0.0),
+}
+
+
+@pytest.mark.parametrize("how", CLOSED)
+def test_lost_answers_say_nothing_twice_although_history_is(
+    how: str, hour: Hour, peace: Ended
+) -> None:
+    """Slack tells the bot of its own messages, so that it need not read back."""
+    kind, seconds = CLOSED[how]
+    for method in ("conversations.history", "conversations.replies"):
+        hour.server.faults.add(kind, match=method, times=None, seconds=seconds)
+    lost = hour.server.faults.add(FaultKind.LOST_ANSWER, match="chat.postMessage", times=8)
+    ended = play(hour, lambda: None, threads=False)
+    assert lost.taken == 8
+    assert (ended.states, ended.dead) == (peace.states, frozenset())
+    assert ended.said == peace.said
 
 
 def test_the_hour_ends_the_same_when_sockets_break(hour: Hour, peace: Ended) -> None:
