@@ -14,9 +14,9 @@ Times are seconds from the start of the file; each job and each step take one, a
 Each step makes its events happen and runs one cycle; `expect` names what that cycle
 admitted, preempted (target: preemptor; `rules`: by which rule, at which level of the tree),
 repaired and evicted, for whom room is kept, from when on and where (`reserved`), why those who
-wait wait, where pods are, in which order a queue stands and
-when the engine next has something to do by itself (`alarm`). `gone-for-good` are nodes whose
-pods are lost. A step that is `undecided` runs no cycle.
+wait wait, where pods are, in which order a queue stands, when those who wait are likely to start
+(`forecast`, null for never as far as is known) and when the engine next has something to do by
+itself (`alarm`). `gone-for-good` are nodes whose pods are lost. A step that is `undecided` runs no cycle.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ STEP_KEYS = {
 }  # fmt: skip
 EXPECT_KEYS = {
     "admitted", "preempted", "waiting", "where", "figures", "rules", "flips", "order", "alarm",
-    "repaired", "evicted", "reserved",
+    "repaired", "evicted", "reserved", "forecast",
 }  # fmt: skip
 
 
@@ -272,6 +272,9 @@ class Scenario:
         for one, figures in expect.get("figures", {}).items():
             found = self.engine.explain(WorkloadId(one), self.now).verdict.figures
             assert figures.items() <= found.items(), f"{at}: {one}: {found}"
+        for one, start in expect.get("forecast", {}).items():
+            found = self.engine.forecast(WorkloadId(one), self.now)
+            assert found.likely == start, f"{at}: {one}: {found}"
         if "reserved" in expect:
             kept = {
                 one.workload: {"at": one.at, "nodes": list(one.nodes)}
