@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from bot.duty import DutyDoubt
 from storage.records import Role
 
 
@@ -19,6 +20,7 @@ class LinkRefusal(enum.StrEnum):
     NOT_YOURS_TO_ANSWER = "not-yours-to-answer"
     ANSWERED = "answered"
     NOBODY_TO_ASK = "nobody-to-ask"
+    NOT_ON_CALL = "not-on-call"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,22 @@ class LinkAnswered:
     person: str
     team: str
     agreed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnCallView:
+    """Who is on call: `called` is the id of a group or a person, `people` those in it, by id.
+
+    `substitute` stands in until `until`, an epoch second, None for until it is ended. `changed`
+    says that the asker has just set that.
+    """
+
+    called: str | None
+    people: tuple[str, ...]
+    doubt: DutyDoubt | None = None
+    substitute: str | None = None
+    until: float | None = None
+    changed: bool = False
 
 
 LinkAnswer = LinkView | LinkAsked | LinkAnswered | LinkRefused

@@ -31,6 +31,7 @@ class NoticeKind(enum.StrEnum):
     STUCK = "stuck"
     LINK_ASKED = "link-asked"
     LINK_ANSWERED = "link-answered"
+    SUBSTITUTE = "substitute"
     MONTHLY = "monthly"
     IDLE = "idle"
     DIGEST = "digest"

@@ -19,6 +19,7 @@ from bot.notices_by_hand import (
     LinkAnsweredArgs,
     LinkAskedArgs,
     StuckArgs,
+    SubstituteArgs,
 )
 from scheduler.layout import AfterLease
 from scheduler.model import Basis, PreemptionRule, WaitReason
@@ -349,6 +350,7 @@ NoticeArgs = (
     | StuckArgs
     | LinkAskedArgs
     | LinkAnsweredArgs
+    | SubstituteArgs
 )
 
 _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
@@ -373,6 +375,7 @@ _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
     NoticeKind.STUCK: StuckArgs,
     NoticeKind.LINK_ASKED: LinkAskedArgs,
     NoticeKind.LINK_ANSWERED: LinkAnsweredArgs,
+    NoticeKind.SUBSTITUTE: SubstituteArgs,
     NoticeKind.MONTHLY: MonthlyArgs,
     NoticeKind.IDLE: IdleArgs,
     NoticeKind.DIGEST: DigestArgs,
@@ -432,6 +435,7 @@ __all__ = [
     "RequeuedArgs",
     "StarvingArgs",
     "StuckArgs",
+    "SubstituteArgs",
     "UndeliverableArgs",
     "UnprotectedArgs",
     "WaiterArgs",

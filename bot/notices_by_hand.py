@@ -93,6 +93,15 @@ class LinkAnsweredArgs(Args):
     agreed: bool
 
 
+class SubstituteArgs(Args):
+    """Somebody stands in for on-call until an epoch second, or (None) nobody any more."""
+
+    kind: Literal[NoticeKind.SUBSTITUTE] = NoticeKind.SUBSTITUTE
+    by: str
+    person: str | None
+    until: float | None
+
+
 class DisplacedArgs(Args):
     """A gang was stopped by hand; to its owner and its thread. `node` is the one drained."""
 

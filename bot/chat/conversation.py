@@ -33,7 +33,7 @@ from bot.chat.replies import Picture
 from bot.chat.voice import Voice
 from bot.chat.wishes import wish_of
 from bot.fairness import FairView
-from bot.identity import LinkAnswered, LinkAsked, LinkRefused, LinkView
+from bot.identity import LinkAnswered, LinkAsked, LinkRefused, LinkView, OnCallView
 from bot.reports import ReportView
 from storage.records import Recipe, RecipeKind, Role
 
@@ -169,6 +169,7 @@ _ASKED: dict[type[grammar.Command | Press], Callable[[Desk, Any, Asker], object]
     ),
     grammar.Link: lambda desk, it, who: desk.link(who.person, it.team, it.person, key=who.key),
     Keep: lambda desk, it, who: desk.keep(who.person, it.request, key=who.key),
+    grammar.OnCall: lambda desk, it, who: desk.stand_in(who.person, it.person, it.end, off=it.off),
     AnswerLink: lambda desk, it, who: desk.answer_link(
         who.person, it.person, it.team, agree=it.agree
     ),
@@ -201,6 +202,7 @@ _SHOWN: dict[type, Callable[[Voice, Any], Message]] = {
     Preview: interventions.preview,
     Intervened: interventions.intervened,
     LinkView: identity.who,
+    OnCallView: identity.on_call,
     LinkAsked: identity.asked,
     LinkAnswered: identity.answered,
     LinkRefused: identity.refused,
@@ -227,6 +229,7 @@ _PRIVATE: frozenset[type] = frozenset(
         LinkAsked,
         LinkAnswered,
         LinkRefused,
+        OnCallView,
     }
 )
 """What only the asker sees, wherever it was asked."""

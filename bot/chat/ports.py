@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bot.answers import Changed, Kept, Tried, WhenView
-from bot.asks import Ask, Change, Period
+from bot.asks import Ask, Change, End, Period
 from bot.byhand import ByHandAnswer, Wish
 from bot.chat.message import Message
 from bot.chat.replies import Picture
 from bot.fairness import FairView
-from bot.identity import LinkAnswer
+from bot.identity import LinkAnswer, LinkRefused, OnCallView
 from bot.preferences import Preferences
 from bot.reports import ReportView
 from bot.views import (
@@ -105,6 +105,10 @@ class Desk(Protocol):
     def link(
         self, person_id: str, team: str | None = None, whom: str | None = None, *, key: str
     ) -> LinkAnswer: ...
+
+    def stand_in(
+        self, person_id: str, whom: str | None, end: End, *, off: bool = False
+    ) -> OnCallView | LinkRefused: ...
 
     def answer_link(self, lead: str, person: str, team: str, *, agree: bool) -> LinkAnswer: ...
 

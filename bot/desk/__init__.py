@@ -9,7 +9,6 @@ in its own module over what `Office` shares.
 
 from __future__ import annotations
 
-from bot.desk.acknowledging import Acknowledging
 from bot.desk.estimates import Estimates
 from bot.desk.identity import Identity
 from bot.desk.idling import Idling
@@ -30,7 +29,6 @@ class Desk(
     Reporting,
     Interventions,
     Preferring,
-    Acknowledging,
     Identity,
     Idling,
 ):

@@ -11,10 +11,12 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from bot import notices
+from bot.asks import End
 from bot.clock import moment
 from bot.control.changes import write_change
 from bot.control.ledger import LOOP
-from bot.desk.office import OPEN, Office
+from bot.desk.acknowledging import Acknowledging
+from bot.desk.office import OPEN
 from bot.identity import (
     LinkAnswer,
     LinkAnswered,
@@ -22,6 +24,7 @@ from bot.identity import (
     LinkRefusal,
     LinkRefused,
     LinkView,
+    OnCallView,
 )
 from bot.plans import near
 from bot.reask import changes_of
@@ -35,7 +38,7 @@ LAPSES = 7 * 86400.0
 log = logging.getLogger(__name__)
 
 
-class Identity(Office):
+class Identity(Acknowledging):
     """Teams, roles, and who stands in for whom."""
 
     # ---- link
@@ -221,20 +224,61 @@ class Identity(Office):
 
     def substitute(self) -> str | None:
         """Who stands in for on-call now, if somebody does."""
+        found = self._substitution()
+        return None if found is None else found.value
+
+    def stand_in(
+        self, person_id: str, whom: str | None, end: End, *, off: bool = False
+    ) -> OnCallView | LinkRefused:
+        """Who is on call; with somebody named, or `off`, the change first.
+
+        Admins may change it, and whoever is on call.
+        """
+        if whom is None and not off:
+            return self._on_call()
+        person = self._directory.person(person_id)
+        if person.role not in {Role.ADMIN, Role.ONCALL} and person_id not in self._on_duty():
+            return LinkRefused(code=LinkRefusal.NOT_ON_CALL)
+        substitute = None if whom is None else self._owner(whom)
+        if whom is not None and substitute is None:
+            return LinkRefused(code=LinkRefusal.UNKNOWN_PERSON, person=whom)
+        now = self._wall()
+        until = end.at(now.timestamp())
+        args = notices.SubstituteArgs(by=person_id, person=substitute, until=until)
+        with self._store.write() as work:
+            work.settings.delete(SUBSTITUTE)
+            if substitute is not None:
+                over = None if until is None else moment(until)
+                work.settings.put(
+                    Setting(name=SUBSTITUTE, value=substitute, author=person_id, until=over)
+                )
+            key = f"substitute:{substitute}:{now.isoformat()}"
+            work.outbox.put(_to(None, key, args), now)
+            if substitute not in {None, person_id}:
+                work.outbox.put(_to(substitute, f"{key}:person", args), now)
+        self._control.on_notices()
+        return dataclasses.replace(self._on_call(), changed=True)
+
+    def _on_duty(self) -> frozenset[str]:
+        return self.duty.oncall().people
+
+    def _on_call(self) -> OnCallView:
+        found, set_by_hand = self.duty.oncall(), self._substitution()
+        until = None if set_by_hand is None else set_by_hand.until
+        return OnCallView(
+            called=found.called,
+            people=tuple(sorted(found.people)),
+            doubt=found.doubt,
+            substitute=None if set_by_hand is None else set_by_hand.value,
+            until=None if until is None else until.timestamp(),
+        )
+
+    def _substitution(self) -> Setting | None:
         with self._store.read() as view:
             found = view.settings.get(SUBSTITUTE)
         if found is None or (found.until is not None and found.until <= self._wall()):
             return None
-        return found.value
-
-    def stand_in(self, author: str, person: str | None, until: float | None = None) -> None:
-        """Let somebody stand in for on-call until an epoch second, or nobody any more."""
-        with self._store.write() as work:
-            if person is None:
-                work.settings.delete(SUBSTITUTE)
-                return
-            end = None if until is None else moment(until)
-            work.settings.put(Setting(name=SUBSTITUTE, value=person, author=author, until=end))
+        return found
 
 
 def _links(view: Work) -> dict[str, tuple[str, ...]]:
@@ -246,11 +290,16 @@ def _links(view: Work) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _to(person: str, key: str, args: notices.LinkAskedArgs | notices.LinkAnsweredArgs) -> Notice:
+def _to(
+    person: str | None,
+    key: str,
+    args: notices.LinkAskedArgs | notices.LinkAnsweredArgs | notices.SubstituteArgs,
+) -> Notice:
+    """A notice to somebody, or to on-call."""
     return Notice(
         key=key,
         kind=args.kind,
-        audience=Audience.PERSON,
+        audience=Audience.ONCALL if person is None else Audience.PERSON,
         request=None,
         target=person,
         args=args.model_dump(mode="json"),

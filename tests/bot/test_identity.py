@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.identity import LinkAnswered, LinkAsked, LinkRefusal, LinkRefused, LinkView
+from bot.asks import End
+from bot.duty import OnCall
+from bot.identity import LinkAnswered, LinkAsked, LinkRefusal, LinkRefused, LinkView, OnCallView
 from storage.records import Audience, Person, Role
 from storage.states import RequestState as S
 from tests.bot.house import ADA, ANA, BEN, LEA, START_DELAY, House
@@ -112,16 +114,38 @@ def test_a_second_lead_inherits_from_a_lead_who_left_and_else_an_admin(house: Ho
     assert house.request(request).workload.owner == ANA.id
 
 
-def test_a_substitute_stands_in_until_the_end(house: House) -> None:
-    wall = house.control.wall.now()
+def test_a_substitute_stands_in_until_the_end_and_on_call_hears(house: House) -> None:
     assert house.desk.substitute() is None
-    house.desk.stand_in(ANA.id, BEN.id, wall + 3600.0)
+    view = house.desk.stand_in(ANA.id, f"<@{BEN.id}>", End(after=3600.0))
+    assert isinstance(view, OnCallView)
+    assert (view.substitute, view.changed) == (BEN.id, True)
     assert house.desk.substitute() == BEN.id
-    house.desk.stand_in(ANA.id, BEN.id, wall - 1.0)
+    assert house.heard("substitute") == [(Audience.ONCALL, None), (Audience.PERSON, BEN.id)]
+    house.desk.stand_in(ANA.id, BEN.id, End(after=-1.0))
     assert house.desk.substitute() is None
-    house.desk.stand_in(ANA.id, BEN.id)
-    house.desk.stand_in(ANA.id, None)
+    house.desk.stand_in(ANA.id, BEN.id, End())
+    house.desk.stand_in(ANA.id, None, End(), off=True)
     assert house.desk.substitute() is None
+
+
+def test_only_admins_and_who_is_on_call_say_who_stands_in(house: House) -> None:
+    house.desk.duty = OnDuty()
+    for person in (ADA, LEA):
+        answer = house.desk.stand_in(person.id, BEN.id, End())
+        assert refusal(answer) is LinkRefusal.NOT_ON_CALL
+    unknown = house.desk.stand_in(BEN.id, "@nobody", End())
+    assert refusal(unknown) is LinkRefusal.UNKNOWN_PERSON
+    assert isinstance(house.desk.stand_in(BEN.id, ADA.id, End()), OnCallView)
+    seen = house.desk.stand_in(ADA.id, None, End())
+    assert isinstance(seen, OnCallView)
+    assert (seen.people, seen.substitute, seen.changed) == ((BEN.id,), ADA.id, False)
+
+
+class OnDuty:
+    """Ben is on call."""
+
+    def oncall(self) -> OnCall:
+        return OnCall(called="S0ONCALL", people=frozenset({BEN.id}))
 
 
 def test_the_roll_is_remembered_and_forgets_who_is_no_longer_there(house: House) -> None:

@@ -181,6 +181,7 @@ _RENDERERS: dict[type[notices.NoticeArgs], Callable[[Voice, Any, Audience], Mess
     notices.StuckArgs: interventions.stuck,
     notices.LinkAskedArgs: identity.told,
     notices.LinkAnsweredArgs: identity.told,
+    notices.SubstituteArgs: identity.substitute,
     notices.MonthlyArgs: _monthly,
     notices.IdleArgs: idle.idle,
     notices.UndeliverableArgs: _undeliverable,

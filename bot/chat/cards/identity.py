@@ -5,9 +5,9 @@ from __future__ import annotations
 from bot import notices
 from bot.chat.actions import ActionId, LinkValue
 from bot.chat.markup import join
-from bot.chat.message import Button, Buttons, Lines, Message, build
+from bot.chat.message import Button, Buttons, Lines, Message, Note, build
 from bot.chat.voice import Voice
-from bot.identity import LinkAnswered, LinkAsked, LinkRefused, LinkView
+from bot.identity import LinkAnswered, LinkAsked, LinkRefused, LinkView, OnCallView
 from storage.records import Audience
 
 
@@ -51,3 +51,17 @@ def _button(args: notices.LinkAskedArgs, action: ActionId, label: str, *, agree:
     value = LinkValue(person=args.person, team=args.team, agree=agree)
     style = "primary" if agree else None
     return Button(label=label, action=action, value=value.model_dump_json(), style=style)
+
+
+def on_call(voice: Voice, view: OnCallView) -> Message:
+    """Who is on call, and who stands in."""
+    words, people = voice.words, voice.people
+    doubt = [Note(words.oncall_doubt(view.doubt))] if view.doubt is not None else []
+    return build([Lines(words.on_call(view, people.name)), *doubt])
+
+
+def substitute(voice: Voice, args: notices.SubstituteArgs, _: Audience) -> Message:
+    """To on-call, and to who stands in."""
+    words, people = voice.words, voice.people
+    person = None if args.person is None else people.mention(args.person)
+    return build([Lines(words.substitute(args, people.name(args.by), person))])

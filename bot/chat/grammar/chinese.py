@@ -37,6 +37,7 @@ CHINESE = Lexicon(
         "份额": Verb.FAIR, "公平": Verb.FAIR, "份額": Verb.FAIR,
         "报告": Verb.REPORT, "报表": Verb.REPORT, "報告": Verb.REPORT,
         "偏好": Verb.PREFS, "设置": Verb.PREFS, "設置": Verb.PREFS,
+        "值班": Verb.ONCALL,
         "关联": Verb.LINK, "绑定": Verb.LINK, "關聯": Verb.LINK,
         "帮助": Verb.HELP, "幫助": Verb.HELP,
         "暂停": Verb.PAUSE, "暫停": Verb.PAUSE,

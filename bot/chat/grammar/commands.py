@@ -34,6 +34,7 @@ class Verb(enum.StrEnum):
     REPORT = "report"
     PREFS = "prefs"
     LINK = "link"
+    ONCALL = "oncall"
     HELP = "help"
     PAUSE = "pause"
     RESUME = "resume"
@@ -210,6 +211,15 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class OnCall:
+    """Who is on call, or (like `Give.to`) who stands in for a while; with `off` nobody does."""
+
+    person: str | None = None
+    end: End = End()  # noqa: RUF009 - frozen, so one for all is as good as one each
+    off: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Help:
     """How to talk to the bot, in all or about one verb."""
 
@@ -294,6 +304,6 @@ class Form:
 
 Asking = Request | Try | Debug | Run | Hold
 Looking = Status | Queue | Why | When | Mine | Map | Fair | Report | Help
-Changing = Cancel | Release | Extend | Edit | Give | Prefs | Link
+Changing = Cancel | Release | Extend | Edit | Give | Prefs | Link | OnCall
 Order = Pause | Resume | Boost | Preempt | Drain | Undrain | Quota
 Command = Form | Asking | Looking | Changing | Order

@@ -31,6 +31,7 @@ ENGLISH = Lexicon(
         "report": Verb.REPORT,
         "prefs": Verb.PREFS, "preferences": Verb.PREFS, "settings": Verb.PREFS,
         "link": Verb.LINK,
+        "oncall": Verb.ONCALL, "on-call": Verb.ONCALL, "duty": Verb.ONCALL,
         "help": Verb.HELP, "?": Verb.HELP, "-h": Verb.HELP, "--help": Verb.HELP,
         "pause": Verb.PAUSE, "resume": Verb.RESUME, "unpause": Verb.RESUME,
         "boost": Verb.BOOST, "preempt": Verb.PREEMPT,

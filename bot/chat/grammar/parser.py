@@ -116,6 +116,7 @@ _READERS: dict[Verb, Callable[[Cursor, str | None], Command]] = {
     Verb.REPORT: readers.read_report,
     Verb.PREFS: preferring.read_prefs,
     Verb.LINK: readers.read_link,
+    Verb.ONCALL: readers.read_oncall,
     Verb.HELP: readers.read_help,
     Verb.PAUSE: orders.read_pause,
     Verb.RESUME: orders.read_resume,

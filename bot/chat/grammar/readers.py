@@ -19,7 +19,7 @@ from bot.chat.grammar.pieces import (
 )
 from bot.chat.grammar.reading import Cursor, Wrong
 from bot.chat.grammar.request import has_size, read_ask, read_change, read_draft
-from bot.chat.grammar.spans import check_span, starts_a_span, take_span
+from bot.chat.grammar.spans import check_span, starts_a_span, take_end, take_span
 from bot.chat.grammar.table import Option
 from bot.chat.grammar.tokens import Token
 
@@ -251,3 +251,19 @@ def read_link(cursor: Cursor, here: str | None) -> said.Command:
         person = None if token is None else take_person(cursor)
     at_end(cursor)
     return said.Link(team, person)
+
+
+def read_oncall(cursor: Cursor, here: str | None) -> said.Command:
+    """`oncall`, `oncall @bob for 8h`, `oncall off`."""
+    del here
+    skip_filler(cursor)
+    token = cursor.peek()
+    if token is None:
+        return said.OnCall()
+    if not token.quoted and token.word in cursor.lexicon.off:
+        cursor.take()
+        at_end(cursor)
+        return said.OnCall(off=True)
+    person, end = take_person(cursor), take_end(cursor)
+    at_end(cursor)
+    return said.OnCall(person, end)

@@ -131,6 +131,12 @@ def _(command: said.Link) -> str:
     return " ".join(filter(None, ["link", _name(command.team), whom]))
 
 
+@spell_command.register
+def _(command: said.OnCall) -> str:
+    who = "off" if command.off else _person(command.person) if command.person else ""
+    return " ".join(filter(None, ["oncall", who, spell_end(command.end)]))
+
+
 @spell_command.register(said.Pause | said.Drain | said.Resume | said.Undrain)
 def _(command: said.Pause | said.Drain | said.Resume | said.Undrain) -> str:
     target = command.where if isinstance(command, said.Pause | said.Resume) else command.node

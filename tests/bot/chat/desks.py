@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 
 from bot import views
 from bot.answers import Changed, Kept, Tried, WhenView
-from bot.asks import Ask, Change, Period
+from bot.asks import Ask, Change, End, Period
 from bot.byhand import ByHandAnswer, DeclineCode, Declined, Wish
 from bot.fairness import FairView
-from bot.identity import LinkAnswer, LinkAnswered, LinkRefusal, LinkRefused
+from bot.identity import LinkAnswer, LinkAnswered, LinkRefusal, LinkRefused, OnCallView
 from bot.preferences import Preferences, changed
 from bot.reports import ReportView
 from bot.views import RefusalCode, Refused
@@ -179,6 +179,13 @@ class MemoryDesk:
         del whom, key
         self.links.append((person_id, team, None))
         return LinkRefused(code=LinkRefusal.UNKNOWN_TEAM, team=team or "", near=("nlp",))
+
+    def stand_in(
+        self, person_id: str, whom: str | None, end: End, *, off: bool = False
+    ) -> OnCallView | LinkRefused:
+        del person_id, off
+        until = end.at(saying.NOW)
+        return OnCallView(called="S0ONCALL", people=(saying.BOB,), substitute=whom, until=until)
 
     def answer_link(self, lead: str, person: str, team: str, *, agree: bool) -> LinkAnswer:
         self.links.append((lead, team, agree))

@@ -12,7 +12,8 @@ from bot.chat.cards.lists import status
 from bot.chat.cards.requests import submitted
 from bot.chat.message import Message
 from bot.chat.voice import Voice
-from bot.identity import LinkAnswered, LinkAsked, LinkRefusal, LinkRefused, LinkView
+from bot.duty import DutyDoubt
+from bot.identity import LinkAnswered, LinkAsked, LinkRefusal, LinkRefused, LinkView, OnCallView
 from bot.views import StatusView, Submitted
 from scheduler.budgets import Budget
 from scheduler.model import Priority
@@ -61,6 +62,20 @@ def messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]
             for agreed in (True, False)
         ],
     )
+    group = OnCallView(called="S0ONCALL", people=(BOB, CAT))
+    views = (
+        group,
+        replace(group, people=(), doubt=DutyDoubt.NO_ANSWER),
+        replace(group, called=None, people=()),
+        replace(group, substitute=ANN, until=NOW + 3600.0, changed=True),
+        replace(group, changed=True),
+    )
+    yield "oncall", lambda: [cards.on_call(voice, view) for view in views]
+    stands = [
+        notices.SubstituteArgs(by=BOB, person=ANN, until=NOW + 3600.0),
+        notices.SubstituteArgs(by=BOB, person=None, until=None),
+    ]
+    yield "substitute", lambda: [alerts.notice(voice, each, Audience.ONCALL) for each in stands]
     lowered = replace(WAITING, priority="high", asked_priority="critical")
     yield "submitted-lowered", lambda: [submitted(voice, Submitted(card=lowered, decided=True))]
     budgets = (

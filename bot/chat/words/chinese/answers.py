@@ -36,6 +36,7 @@ _HELP: dict[Verb, str] = {
     Verb.FAIR: "各团队的份额和近期用量",
     Verb.REPORT: "一天、一周或一个月的用量和等待时间，附图",
     Verb.PREFS: "你的语言、免打扰时段、通知和摘要",
+    Verb.ONCALL: "谁在值班，以及由谁临时代班",
     Verb.LINK: "申请加入团队，由团队负责人确认",
     Verb.PAUSE: "暂停队列或资源池，一段时间内不再启动新请求",
     Verb.RESUME: "提前结束暂停",

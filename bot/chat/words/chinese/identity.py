@@ -9,7 +9,7 @@ from bot.chat.markup import Markup, date, join, say
 from bot.chat.people import Names
 from bot.chat.words.chinese.units import Units
 from bot.duty import DutyDoubt
-from bot.identity import LinkAnswered, LinkAsked, LinkRefusal, LinkRefused, LinkView
+from bot.identity import LinkAnswered, LinkAsked, LinkRefusal, LinkRefused, LinkView, OnCallView
 from bot.views import CardView
 from scheduler.budgets import Budget
 from storage.records import Role
@@ -30,6 +30,7 @@ _REFUSED: Mapping[LinkRefusal, str] = {
     ),
     LinkRefusal.NOT_YOURS_TO_ANSWER: "只有 {team} 的负责人或管理员能回答。",
     LinkRefusal.ANSWERED: "已经有人回答过，或者已经过期。",
+    LinkRefusal.NOT_ON_CALL: "只有管理员或值班的人能设置由谁代班。",
     LinkRefusal.NOBODY_TO_ASK: "团队 {team} 没有负责人，也没有可以询问的管理员。",
 }
 _DOUBTS: Mapping[DutyDoubt, str] = {
@@ -145,3 +146,25 @@ class Identity(Units):
             for one in budgets
         ]
         return join(" · ", [say("优先级额度（运行和排队）"), *rows]) if rows else Markup()
+
+    def on_call(self, view: OnCallView, names: Names) -> Markup:
+        """Who is on call, who stands in, and whether that was just changed."""
+        if view.substitute is not None:
+            until = say("，到 {until} 为止", until=date(view.until)) if view.until else Markup()
+            lead = "好了：" if view.changed else ""
+            text = "{lead}由 {name} 代班{until}。"
+            return say(text, lead=lead, name=names(view.substitute), until=until)
+        people = self.several([names(one) for one in view.people], 6)
+        if not view.people:
+            people = say("不知道组里有谁") if view.called else say("没有设置")
+        lead = "不再有人代班。" if view.changed else ""
+        return say("{lead}值班：{people}。", lead=lead, people=people)
+
+    def substitute(self, args: notices.SubstituteArgs, by: Markup, person: Markup | None) -> Markup:
+        """That somebody stands in for on-call, or nobody any more."""
+        if person is None:
+            return say("*值班* · {by} 设置：不再有人代班。", by=by)
+        until = say("，到 {until} 为止", until=date(args.until)) if args.until else Markup()
+        return say(
+            "*值班* · {by} 设置：由 {person} 代班{until}。", person=person, until=until, by=by
+        )

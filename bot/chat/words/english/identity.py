@@ -9,7 +9,7 @@ from bot.chat.markup import Markup, date, join, say
 from bot.chat.people import Names
 from bot.chat.words.english.units import Units
 from bot.duty import DutyDoubt
-from bot.identity import LinkAnswered, LinkAsked, LinkRefusal, LinkRefused, LinkView
+from bot.identity import LinkAnswered, LinkAsked, LinkRefusal, LinkRefused, LinkView, OnCallView
 from bot.views import CardView
 from scheduler.budgets import Budget
 from storage.records import Role
@@ -33,6 +33,7 @@ _REFUSED: Mapping[LinkRefusal, str] = {
     ),
     LinkRefusal.NOT_YOURS_TO_ANSWER: "Only a lead of {team} or an admin can answer that.",
     LinkRefusal.ANSWERED: "That was answered already, or has lapsed.",
+    LinkRefusal.NOT_ON_CALL: "Only an admin or whoever is on call can say who stands in.",
     LinkRefusal.NOBODY_TO_ASK: "Team {team} has no lead, and there is no admin I could ask.",
 }
 _DOUBTS: Mapping[DutyDoubt, str] = {
@@ -155,3 +156,24 @@ class Identity(Units):
         if not rows:
             return Markup()
         return join(" · ", [say("Priority budgets, running and waiting"), *rows])
+
+    def on_call(self, view: OnCallView, names: Names) -> Markup:
+        """Who is on call, who stands in, and whether that was just changed."""
+        if view.substitute is not None:
+            until = say(" until {until}", until=date(view.until)) if view.until else Markup()
+            text = "{lead}{name} stands in for on-call{until}."
+            lead = "Done: " if view.changed else ""
+            return say(text, lead=lead, name=names(view.substitute), until=until)
+        people = self.several([names(one) for one in view.people], 6)
+        if not view.people:
+            people = say("I do not know who is in it") if view.called else say("nobody is set")
+        lead = "Nobody stands in any more. " if view.changed else ""
+        return say("{lead}On call: {people}.", lead=lead, people=people)
+
+    def substitute(self, args: notices.SubstituteArgs, by: Markup, person: Markup | None) -> Markup:
+        """That somebody stands in for on-call, or nobody any more."""
+        if person is None:
+            return say("*On-call* · nobody stands in any more, says {by}.", by=by)
+        until = say(" until {until}", until=date(args.until)) if args.until else Markup()
+        text = "*On-call* · {person} stands in{until}, says {by}."
+        return say(text, person=person, until=until, by=by)

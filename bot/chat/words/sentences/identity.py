@@ -9,7 +9,7 @@ from bot import notices
 from bot.chat.markup import Markup
 from bot.chat.people import Names
 from bot.duty import DutyDoubt
-from bot.identity import LinkAnswered, LinkAsked, LinkRefused, LinkView
+from bot.identity import LinkAnswered, LinkAsked, LinkRefused, LinkView, OnCallView
 from bot.views import CardView
 from scheduler.budgets import Budget
 
@@ -59,4 +59,12 @@ class Identity(Protocol):
 
     def budgets(self, budgets: Sequence[Budget]) -> Markup:
         """What a team has of its priority budgets; empty without any."""
+        ...
+
+    def on_call(self, view: OnCallView, names: Names) -> Markup:
+        """Who is on call, who stands in, and whether that was just changed."""
+        ...
+
+    def substitute(self, args: notices.SubstituteArgs, by: Markup, person: Markup | None) -> Markup:
+        """That somebody stands in for on-call, or nobody any more."""
         ...
