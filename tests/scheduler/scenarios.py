@@ -273,8 +273,8 @@ class Scenario:
             found = self.engine.explain(WorkloadId(one), self.now).verdict.figures
             assert figures.items() <= found.items(), f"{at}: {one}: {found}"
         for one, start in expect.get("forecast", {}).items():
-            found = self.engine.forecast(WorkloadId(one), self.now)
-            assert found.likely == start, f"{at}: {one}: {found}"
+            told = self.engine.forecast(WorkloadId(one), self.now)
+            assert told.likely == start, f"{at}: {one}: {told}"
         if "reserved" in expect:
             kept = {
                 one.workload: {"at": one.at, "nodes": list(one.nodes)}
