@@ -4,8 +4,11 @@ A forecast holds as far as the expected ends do and nobody else arrives. Where s
 are a range, the engine is played three times: with all early, all likely and all late ends.
 
 Playing is bounded by an `Effort`, counted in moments and starts, never in time: the same
-question to the same engine has the same answer. Whoever has not started by then is told
-how far was looked (`horizon`).
+question to the same engine has the same answer (only one who waits may be told more after
+others were asked about). Whoever has not started by then is told how far was looked
+(`horizon`).
+
+Where an engine must not be held up for so long, a fork of it can be asked in its place.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ class Effort:
         return line.spent.work + besides < self.work
 
 
-WAITING = Effort(work=20_000, grain=Grain(least=10.0, growth=0.02))
+WAITING = Effort(work=8_000, grain=Grain(least=10.0, growth=0.02))
 NEW = Effort(work=1_000, grain=Grain(least=60.0, growth=0.1))
 ROUGH = Effort(work=500, grain=Grain(least=120.0, growth=0.2))
 

@@ -16,7 +16,8 @@ admitted, preempted (target: preemptor; `rules`: by which rule, at which level o
 repaired and evicted, for whom room is kept, from when on and where (`reserved`), why those who
 wait wait, where pods are, in which order a queue stands, when those who wait are likely to start
 (`forecast`, null for never as far as is known) and when the engine next has something to do by
-itself (`alarm`). `gone-for-good` are nodes whose pods are lost. A step that is `undecided` runs no cycle.
+itself (`alarm`). `gone-for-good` are nodes whose pods are lost. A step that is `undecided` runs
+no cycle.
 """
 
 from __future__ import annotations
