@@ -67,7 +67,7 @@ def admit_update(cluster: Cluster, request: Request, before: Json, body: Json) -
 
 def _taint_new_node(body: Json) -> None:
     taints = body["spec"].setdefault("taints", [])
-    if not any(taint["key"] == _NOT_READY for taint in taints):
+    if not any(taint.get("key") == _NOT_READY for taint in taints):
         taints.append({"key": _NOT_READY, "effect": "NoSchedule"})
 
 
@@ -116,7 +116,7 @@ def _give_account(cluster: Cluster, body: Json) -> None:
     volume = {"name": name, "projected": {"sources": sources, "defaultMode": 420}}
     spec.setdefault("volumes", []).append(volume)
     mount = {"name": name, "readOnly": True, "mountPath": _MOUNT}
-    for container in spec.get("initContainers", []) + spec["containers"]:
+    for container in spec.get("initContainers", []) + spec.get("containers", []):
         container.setdefault("volumeMounts", []).append(copy_of(mount))
 
 

@@ -41,6 +41,7 @@ class App:
         self.cluster = cluster
         self.faults = faults
         self.requests: list[Seen] = []
+        self.errors: list[Exception] = []
         self.hub: Hub | None = None
         self.skew = timedelta(0)  # how far the server's clock is ahead of everybody else's
         self.abort: Callable[[tuple[str, int]], None] = lambda _: None
@@ -76,7 +77,11 @@ class App:
         fault = self.faults.take(call.method, call.path)
         if fault is not None and not await self._suffer(fault, call, send):
             return
-        answer = serve(self.cluster, call)
+        try:
+            answer = serve(self.cluster, call)
+        except Exception as error:
+            self.errors.append(error)  # a fault of the emulator, which the fixture reports
+            raise
         if fault is not None and fault.effect is Effect.LOST:
             raise BrokenConnection
         if isinstance(answer, Watch):

@@ -23,7 +23,15 @@ LIMIT = 3 * 1024 * 1024
 _OBJECT_TYPES = frozenset({"application/json", "application/yaml", ""})
 _MICRO = re.compile(r"\.\d{6}")
 _MICRO_FIELDS = frozenset({"renewTime", "acquireTime", "eventTime"})
-_GO = {bool: "bool", int: "number", float: "number", str: "string", list: "array", dict: "object"}
+_GO = {
+    type(None): "null",
+    bool: "bool",
+    int: "number",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
 _WANTED = {"int": "int32", "str": "string", "bool": "bool", "float": "float64"}
 
 
@@ -120,7 +128,13 @@ def check_kind(kind: Kind, body: Any, known: tuple[Kind, ...] = BUILT_IN) -> Non
             f"the object provided is unrecognized (must be of type {kind.name}): Object 'Kind' is "
             f"missing in '{shown}' ({shown[:30]} ...)"
         )
-    name, version = body.get("kind", kind.name), body.get("apiVersion", kind.api_version)
+    name, version = body.get("kind") or kind.name, body.get("apiVersion") or kind.api_version
+    for field, value in (("apiVersion", version), ("kind", name)):
+        if not isinstance(value, str):
+            raise bad_request(
+                "couldn't get version/kind; json parse error: "
+                + _mismatch(value, f"struct.{field}", "string")
+            )
     if name == kind.name and version == kind.api_version:
         return
     start = f'{name} in version "{version.rpartition("/")[2]}" cannot be handled as a {kind.name}: '
@@ -180,7 +194,7 @@ def check_patched(kind: Kind, body: Json, request: Request) -> None:
         raise Refusal(422, "Invalid", message, details) from None
 
 
-def check_fields(kind: Kind, body: Json, request: Request, *, prune: bool = True) -> None:
+def check_fields(kind: Kind, body: Json, request: Request) -> None:
     """Drop unknown fields (with a warning, or refuse) and refuse wrong types.
 
     Raises:
@@ -197,9 +211,21 @@ def check_fields(kind: Kind, body: Json, request: Request, *, prune: bool = True
         start = f'{kind.name} in version "{kind.version}" cannot be handled as a {kind.name}: '
         raise bad_request(start + str(wrong)) from None
     report_unknown(kind, [f'unknown field "{path}"' for path in unknown], request)
-    if prune:
-        for path in unknown:
-            _drop(body, path)
+    for path in unknown:
+        _drop(body, path)
+    drop_nulls(body)
+
+
+def drop_nulls(value: Any) -> None:
+    """Null means that a field is not there; in place."""
+    if isinstance(value, dict):
+        for name in [name for name, item in value.items() if item is None]:
+            del value[name]
+        for item in value.values():
+            drop_nulls(item)
+    elif isinstance(value, list):
+        for item in value:
+            drop_nulls(item)
 
 
 def unknown_fields(kind: Kind, body: Json) -> list[str]:

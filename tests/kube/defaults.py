@@ -169,6 +169,7 @@ def _fill_definition(body: Json) -> None:
 
 
 def _fill_budget(body: Json) -> None:
+    body.setdefault("spec", {})
     status = body.setdefault("status", {})
     for name in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
         _default(status, **{name: 0})

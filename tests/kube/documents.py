@@ -44,14 +44,14 @@ def controller_of(body: Json) -> Json | None:
 
 def condition_of(body: Json, kind: str) -> Json | None:
     found: Iterable[Json] = dig(body, "status.conditions", [])
-    return next((each for each in found if each["type"] == kind), None)
+    return next((each for each in found if each.get("type") == kind), None)
 
 
 def set_condition(status: Json, condition: Json) -> None:
     """Replace the condition of that type, or append it."""
     conditions = status.setdefault("conditions", [])
     for place, each in enumerate(conditions):
-        if each["type"] == condition["type"]:
+        if each.get("type") == condition["type"]:
             conditions[place] = condition
             return
     conditions.append(condition)

@@ -21,3 +21,4 @@ def api_server() -> Iterator[ApiServer]:
             api.add_node(name, labels=marks)
         api.add_namespace("team")
         yield api
+        assert api.app.errors == []

@@ -89,7 +89,7 @@ def _annotate(cluster: Cluster, node: Stored) -> Stored:
 
 def _wanted_taints(node: Json, now: str) -> list[Json]:
     ready = condition_of(node, "Ready")
-    state = ready["status"] if ready is not None else "Unregistered"
+    state = ready.get("status") if ready is not None else "Unregistered"
     taints: list[Json] = []
     present: dict[tuple[str, str], Json] = {
         (taint["key"], taint["effect"]): taint for taint in dig(node, "spec.taints", [])

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.kube.admission import admit_create, admit_update, check_namespace
 from tests.kube.cluster import Cluster, Request
-from tests.kube.decoding import check_patched, unknown_fields
+from tests.kube.decoding import check_patched, drop_nulls, unknown_fields
 from tests.kube.defaults import fill
 from tests.kube.documents import Json, copy_of, dig
 from tests.kube.ownership import Manager, apply_configuration, note_update
@@ -274,7 +274,8 @@ def _apply(cluster: Cluster, request: Request, body: Any) -> tuple[Stored, bool]
     _check_applied(request, body)
     manager = Manager(request.options.manager, "Apply", kind.api_version, target.subresource)
     live = cluster.store.get(kind, target.key)
-    applied = {k: v for k, v in body.items() if k not in {"kind", "apiVersion"}}
+    applied = copy_of({k: v for k, v in body.items() if k not in {"kind", "apiVersion"}})
+    drop_nulls(applied)
     applied.setdefault("metadata", {}).setdefault("name", target.name)
     if live is None:
         if target.subresource:

@@ -152,7 +152,7 @@ def apply_configuration(
         for each, (fields, time) in owners.items()
         if each != manager
     }
-    time = now if mine != wanted else owners[manager][1]
+    time = now if mine != wanted or manager not in owners else owners[manager][1]
     after[manager] = (wanted, time)
     merged.setdefault("metadata", {})
     write_owners(merged, after)

@@ -13,7 +13,7 @@ cluster runs by itself.
 What there is:
 
 - `api.url`; `api.client(who)` and `api.configuration(who)` for `who` in admin, alice (may edit),
-  bot (the rights of the deployment), viewer (none), kubelet. Tokens are '<who>-token'.
+  bot (what it might do in the recordings), viewer (nothing), kubelet. Tokens are '<who>-token'.
 - `api.add_namespace(name, **labels)`, `api.add_node(name, gpus=8, labels=...)`,
   `api.add_nodes(count)`: straight into the store, as they stand some moments after creation.
   `api.add_running_pods(count, namespace=...)` for load. 'default' and 'gpubot-system' exist.

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from tests.kube.documents import Json
 from tests.kube.expressions import Malformed, check
 from tests.kube.kinds import (
+    BUDGET,
     CONFIG_MAP,
     DEPLOYMENT,
     EVENT,
@@ -33,7 +34,7 @@ from tests.kube.statuses import (
     unsupported_value,
 )
 from tests.kube.validation_jobs import check_job_change, check_job_status, check_new_job
-from tests.kube.validation_pods import check_pod, check_pod_change
+from tests.kube.validation_pods import check_pod, check_pod_change, check_spec
 from tests.kube.wording import (
     KEY_PATTERN,
     NAME_ADVICE,
@@ -117,11 +118,15 @@ def _check_expression(path: str, expression: str) -> list[Cause]:
 
 def _check_node(body: Json) -> list[Cause]:
     allowed = ["NoSchedule", "PreferNoSchedule", "NoExecute"]
-    causes = [
-        unsupported_value(f"metadata.taints[{place}].effect", f'"{taint["effect"]}"', allowed)
-        for place, taint in enumerate((body.get("spec") or {}).get("taints") or [])
-        if taint["effect"] not in allowed
-    ]
+    causes: list[Cause] = []
+    for place, taint in enumerate((body.get("spec") or {}).get("taints") or []):
+        path = f"metadata.taints[{place}]"
+        if not taint.get("key"):
+            causes.append(required_value(f"{path}.key"))
+        if not taint.get("effect"):
+            causes.append(required_value(f"{path}.effect"))
+        elif taint["effect"] not in allowed:
+            causes.append(unsupported_value(f"{path}.effect", f'"{taint["effect"]}"', allowed))
     return causes + causes  # the server finds them twice
 
 
@@ -138,14 +143,38 @@ def _check_event(body: Json) -> list[Cause]:
     return []
 
 
-def _check_workload_change(before: Json, body: Json) -> list[Cause]:
-    was, now = before["spec"].get("selector"), body["spec"].get("selector")
-    labels = (body["spec"]["template"].get("metadata") or {}).get("labels") or {}
-    causes: list[Cause] = []
-    if not selects(now, labels):
+def _check_workload(body: Json) -> list[Cause]:
+    """What Deployments, ReplicaSets and StatefulSets share."""
+    spec = body["spec"]
+    causes = check_spec(spec["template"]["spec"], "spec.template.spec")
+    if spec["replicas"] < 0:
+        why = "must be greater than or equal to 0"
+        causes.append(invalid_value("spec.replicas", str(spec["replicas"]), why))
+    labels = (spec["template"].get("metadata") or {}).get("labels") or {}
+    if not spec.get("selector"):
+        causes.append(required_value("spec.selector"))
+    elif not selects(spec["selector"], labels):
         why = "`selector` does not match template `labels`"
         shown = json.dumps(labels, separators=(",", ":"))
         causes.append(invalid_value("spec.template.metadata.labels", shown, why))
+    return causes
+
+
+def _check_budget(body: Json) -> list[Cause]:
+    causes: list[Cause] = []
+    for name in ("minAvailable", "maxUnavailable"):
+        value = body["spec"].get(name)
+        share = isinstance(value, str) and re.fullmatch(r"\d+%", value)
+        whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        if value is not None and not share and not whole:
+            why = "must be a whole number or a percentage (e.g. '3' or '5%')"
+            causes.append(invalid_value(f"spec.{name}", json.dumps(value), why))
+    return causes
+
+
+def _check_workload_change(before: Json, body: Json) -> list[Cause]:
+    was, now = before["spec"].get("selector"), body["spec"].get("selector")
+    causes = _check_workload(body)
     if was != now:
         causes.append(invalid_value("spec.selector", json.dumps(now), "field is immutable"))
     return causes
@@ -154,6 +183,10 @@ def _check_workload_change(before: Json, body: Json) -> list[Cause]:
 _CHECKS: dict[Kind, Callable[[Json], list[Cause]]] = {
     POD: check_pod,
     JOB: check_new_job,
+    DEPLOYMENT: _check_workload,
+    REPLICA_SET: _check_workload,
+    STATEFUL_SET: _check_workload,
+    BUDGET: _check_budget,
     MUTATING_POLICY: _check_mutating,
     VALIDATING_POLICY: _check_validating,
     NODE: _check_node,

@@ -132,7 +132,9 @@ def check_generated(body: Json) -> list[Cause]:
             causes.append(required_value(f"{path}[{key}]", f"must be '{value}'"))
         elif labels[key] != value:
             causes.append(invalid_value(f"{path}[{key}]", shown, f"must be '{value}'"))
-    if spec["selector"] != {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}:
+    if "selector" not in spec:
+        causes.append(required_value("spec.selector"))
+    elif spec["selector"] != {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}:
         causes.append(invalid_value("spec.selector", "{}", "`selector` not auto-generated"))
     return causes
 
@@ -140,7 +142,7 @@ def check_generated(body: Json) -> list[Cause]:
 def _check_match(body: Json) -> list[Cause]:
     spec = body["spec"]
     labels = (spec["template"].get("metadata") or {}).get("labels") or {}
-    if selects(spec["selector"], labels):
+    if "selector" not in spec or selects(spec["selector"], labels):
         return []
     why = "`selector` does not match template `labels`"
     shown = json.dumps(labels, sort_keys=True, separators=(",", ":")) if labels else "null"
@@ -154,7 +156,7 @@ def _check_completions(was: Json, now: Json) -> list[Cause]:
     shown = json.dumps(now.get("completions"))
     if now.get("completionMode") != "Indexed":
         return [invalid_value("spec.completions", shown, "field is immutable")]
-    if now["completions"] == now.get("parallelism"):
+    if now.get("completions") == now.get("parallelism"):
         return []
     why = "can only be modified in tandem with spec.parallelism"
     return [invalid_value("spec.completions", shown, why)]

@@ -107,14 +107,14 @@ def _drop_node_affinity(spec: Json) -> None:
 
 
 def _check_gates(was: Json, now: Json) -> list[Cause]:
-    old = {gate["name"] for gate in was.get("schedulingGates") or []}
+    old = {gate.get("name", "") for gate in was.get("schedulingGates") or []}
     return [
         forbidden_value(
             f"spec.schedulingGates[{place}].name",
-            f"only deletion is allowed, but found new scheduling gate '{gate['name']}'",
+            f"only deletion is allowed, but found new scheduling gate '{gate.get('name', '')}'",
         )
         for place, gate in enumerate(now.get("schedulingGates") or [])
-        if gate["name"] not in old
+        if gate.get("name", "") not in old
     ]
 
 
