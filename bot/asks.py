@@ -130,9 +130,9 @@ class Preference(enum.StrEnum):
     """What a person may set for themselves, and the values each takes, as they are stored.
 
     LANGUAGE `en`, `zh` or `auto` (that of their Slack); QUIET `22:00-07:00` in their own time
-    zone or `off`; ZONE that time zone, such as `Europe/Paris`; NOTICES `all`, `important` (what
-    costs them something) or `none`; WHERE `dm` or `thread`, where notices to them alone go;
-    DIGEST `daily`, `weekly` or `off`.
+    zone or `off`; ZONE that time zone, such as `Europe/Paris`, or `auto`; NOTICES `all`,
+    `important` (what costs them something) or `none`; WHERE `dm` or `thread`, where notices to
+    them alone go; DIGEST `daily`, `weekly` or `off`.
     """
 
     LANGUAGE = "language"

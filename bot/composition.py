@@ -44,6 +44,7 @@ from bot.idle.measure import RequestOf
 from bot.idle.prometheus import Prometheus
 from bot.idle.watch import IdleWatch
 from bot.people import Directory
+from bot.preferences import Preferences
 from bot.promises import say_hollow
 from bot.settings import Settings
 from bot.views import NotReady
@@ -125,11 +126,16 @@ class Bot:
                 oncall_group=settings.oncall_group,
                 channel=places.channel,
             )
-            preferred = core.desk.preferences
+            locales = Locales(_hasty(client))
+
+            def preferred(person: str) -> Preferences:
+                wanted = core.desk.preferences(person)
+                return wanted if wanted.quiet is None else wanted.within(locales.zone(person))
+
             voices = Voices(
                 voice,
                 chosen=lambda who: preferred(who).chosen_language,
-                locale=Locales(_hasty(client)).of,
+                locale=locales.of,
             )
             app = build_app(
                 core.desk,

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from bot.asks import Preference
 
 DAY = 24 * 60
+UTC, AUTO = "UTC", "auto"
 
 
 class Notices(enum.StrEnum):
@@ -96,18 +97,25 @@ class Preferences(BaseModel):
     digest: Digest = Digest.OFF
     language: Language = Language.AUTO
     quiet: QuietHours | None = None
-    zone: str = "UTC"
+    zone: str | None = None
 
     @field_validator("zone")
     @classmethod
-    def _known(cls, value: str) -> str:
-        if value not in available_timezones():
+    def _known(cls, value: str | None) -> str | None:
+        if value is not None and value not in available_timezones():
             raise ValueError(f"no time zone {value}")
         return value
 
+    def within(self, zone: str | None) -> Preferences:
+        """The same where the time zone is that of their Slack, unless they chose one."""
+        known = zone is not None and zone in available_timezones()
+        if self.zone is not None or not known:
+            return self
+        return self.model_copy(update={"zone": zone})
+
     def quiet_until(self, now: dt.datetime) -> dt.datetime | None:
         """When this person may be disturbed again; None for now."""
-        return None if self.quiet is None else self.quiet.until(now, self.zone)
+        return None if self.quiet is None else self.quiet.until(now, self.zone or UTC)
 
     @property
     def chosen_language(self) -> str | None:
@@ -121,7 +129,7 @@ class Preferences(BaseModel):
             Preference.WHERE: self.where.value,
             Preference.DIGEST: self.digest.value,
             Preference.QUIET: "off" if self.quiet is None else self.quiet.words,
-            Preference.ZONE: self.zone,
+            Preference.ZONE: self.zone or AUTO,
             Preference.LANGUAGE: self.language.value,
         }
 
@@ -131,7 +139,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     Preference.WHERE: tuple(Where),
     Preference.DIGEST: tuple(Digest),
     Preference.QUIET: ("22:00-07:00", "off"),
-    Preference.ZONE: ("Europe/Paris", "Asia/Shanghai", "UTC"),
+    Preference.ZONE: (AUTO, "Europe/Paris", "Asia/Shanghai", UTC),
     Preference.LANGUAGE: tuple(Language),
 }
 """What can be set, each with values that are right."""
@@ -178,8 +186,10 @@ def _minutes(hour: str, minute: str | None) -> int:
     return at % DAY
 
 
-def _read_zone(word: str) -> str:
-    """A time zone in the spelling of the list, whatever the case it was typed in."""
+def _read_zone(word: str) -> str | None:
+    """A time zone in the spelling of the list, whatever its case; None for that of their Slack."""
+    if word.lower() == AUTO:
+        return None
     known = {name.lower(): name for name in available_timezones()}
     if word.lower() not in known:
         raise ValueError("not a time zone")

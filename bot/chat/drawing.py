@@ -67,7 +67,7 @@ class Drawer:
             message, said = bursts.burst(voice, several, first.audience)
         else:
             message, said = alerts.notice(voice, args, first.audience), 1
-        if first.audience is Audience.ONCALL:
+        if first.audience is Audience.ONCALL or first.kind == notices.NoticeKind.ESCALATED:
             call = self._call_of(first.key)
             doubt = self._duty.oncall().doubt
             message = oncall.called(voice, message, args.kind, first.key, call, doubt)

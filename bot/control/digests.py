@@ -39,7 +39,7 @@ class DigestSweep:
             wishes = view.preferences.all()
         for person, text in sorted(wishes.items()):
             wish = read_preferences(text)
-            self._put(ledger, wish.digest, wish.zone, person)
+            self._put(ledger, wish.digest, wish.zone or "UTC", person)
 
     def _put(self, ledger: Ledger, often: Digest, zone: str, person: str | None) -> None:
         due = last_due(ledger.at, often, zone)

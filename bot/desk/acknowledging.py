@@ -10,6 +10,7 @@ from bot.duty import Duty, FixedDuty
 from bot.plans import refuse
 from bot.views import Acknowledged, RefusalCode, Refused
 from storage.records import Audience, Call, Notice, Role
+from storage.work import Work
 
 MAY_TAKE = frozenset({Role.LEAD, Role.ONCALL, Role.ADMIN})
 CALLS_AT_MOST = 2
@@ -26,29 +27,33 @@ class Acknowledging(Office):
 
         All calls of the same message are taken, and the message is drawn anew.
         """
-        person = self._directory.person(person_id)
-        if person.role not in MAY_TAKE and person_id not in self.duty.oncall().people:
+        if not self._may_take(person_id, call):
             return refuse(RefusalCode.NOT_ON_CALL)
         now = self._wall()
         with self._store.write() as work:
             again = not work.inbox.first(key, now)
-            found = work.calls.get(call)
-            if found is None:
+            together = _meant(work, call)
+            if not together:
                 return refuse(RefusalCode.UNKNOWN_TARGET, what=call)
-            together = work.calls.at(found.channel, found.ts)
-            if found.acknowledged_by is not None and found.acknowledged_at is not None:
-                mine = again and found.acknowledged_by == person_id
-                return Acknowledged(
-                    by=found.acknowledged_by,
-                    at=found.acknowledged_at.timestamp(),
-                    count=len(together),
-                    before=not mine,
-                )
-            for each in together:
+            open_calls = [one for one in together if one.acknowledged_by is None]
+            if not open_calls:
+                return _taken_before(together, person_id, again=again)
+            for each in open_calls:
                 work.calls.acknowledge(each.key, person_id, now)
-            work.outbox.redo(found.channel, found.ts)
+            for channel, ts in dict.fromkeys((one.channel, one.ts) for one in open_calls):
+                work.outbox.redo(channel, ts)
         self._control.on_notices()
-        return Acknowledged(by=person_id, at=now.timestamp(), count=len(together))
+        return Acknowledged(by=person_id, at=now.timestamp(), count=len(open_calls))
+
+    def _may_take(self, person_id: str, call: str) -> bool:
+        """By role, by being on call now, or because it was them who were called."""
+        if self._directory.person(person_id).role in MAY_TAKE:
+            return True
+        if person_id in self.duty.oncall().people:
+            return True
+        with self._store.read() as view:
+            item = view.outbox.get(call)
+        return item is not None and item.notice.target == person_id
 
     def call_next(self, fallback: str | None, patience: float) -> int:
         """Call the fallback for what nobody has acknowledged in time; return for how many.
@@ -70,6 +75,28 @@ class Acknowledging(Office):
         if due:
             self._control.on_notices()
         return len(due)
+
+
+def _meant(work: Work, key: str) -> tuple[Call, ...]:
+    """The calls that a pressed message says: a notice's own, or those it was about."""
+    found = work.calls.get(key)
+    if found is not None:
+        return work.calls.at(found.channel, found.ts)
+    item = work.outbox.get(key)
+    if item is None or item.notice.kind != notices.NoticeKind.ESCALATED:
+        return ()
+    args = notices.EscalatedArgs.model_validate(dict(item.notice.args))
+    places = dict.fromkeys((call.channel, call.ts) for call in args.calls)
+    return tuple(call for place in places for call in work.calls.at(*place))
+
+
+def _taken_before(together: tuple[Call, ...], person_id: str, *, again: bool) -> Acknowledged:
+    """Who has taken it already; the same press, delivered again, gets its first answer."""
+    first = together[0]
+    at = first.acknowledged_at.timestamp() if first.acknowledged_at else 0.0
+    by = first.acknowledged_by or person_id
+    mine = again and by == person_id
+    return Acknowledged(by=by, at=at, count=len(together), before=not mine)
 
 
 def _escalated(calls: list[Call], level: int, fallback: str | None) -> Notice:

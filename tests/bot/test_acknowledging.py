@@ -122,6 +122,21 @@ def test_what_is_due_soon_is_taken_along(house: House) -> None:
     assert len(list(told.notice.args["calls"])) == 2  # type: ignore[call-overload] # JSON
 
 
+def test_who_is_called_takes_all_that_the_call_was_about(house: House) -> None:
+    raised(house, "a", "b")
+    raised(house, "c", ts="2.000001")
+    house.clock.advance(PATIENCE)
+    assert house.desk.call_next(BEN.id, PATIENCE) == 3
+    (told,) = house.said("escalated")
+    assert isinstance(house.desk.acknowledge(ADA.id, told.notice.key, key=house.key()), Refused)
+    taken = house.desk.acknowledge(BEN.id, told.notice.key, key=house.key())
+    assert taken == Acknowledged(by=BEN.id, at=START + PATIENCE, count=3)
+    assert {call(house, key).acknowledged_by for key in "abc"} == {BEN.id}
+    late = house.desk.acknowledge(ANA.id, told.notice.key, key=house.key())
+    assert isinstance(late, Acknowledged)
+    assert late.before
+
+
 def test_once_taken_nobody_is_called(house: House) -> None:
     raised(house, "a")
     house.clock.advance(PATIENCE)

@@ -52,6 +52,7 @@ def test_quiet_hours_can_be_typed_in_many_ways(word: str) -> None:
 
 def test_a_time_zone_is_found_whatever_its_case() -> None:
     assert changed(Preferences(), "zone", "europe/paris").zone == "Europe/Paris"
+    assert changed(Preferences(zone="UTC"), "zone", "Auto").zone is None
     with pytest.raises(ValueError, match="not a time zone"):
         changed(Preferences(), "zone", "Mars/Base")
 
@@ -86,6 +87,16 @@ def test_quiet_hours_end_within_about_a_day_whatever_the_clock_does(
     until = QuietHours(begins=begins, ends=ends).until(now, zone)
     if until is not None:
         assert now < until <= now + dt.timedelta(hours=25)
+
+
+def test_quiet_hours_are_in_the_zone_of_their_slack_unless_they_chose_one() -> None:
+    wanted = Preferences(quiet=QuietHours(begins=1320, ends=420))
+    late = dt.datetime(2026, 1, 5, 22, 30, tzinfo=PARIS)  # 21:30 UTC
+    assert wanted.quiet_until(late) is None
+    assert wanted.within("Europe/Paris").quiet_until(late) is not None
+    assert wanted.within("Mars/Base") == wanted.within(None) == wanted
+    chosen = wanted.model_copy(update={"zone": "UTC"})
+    assert chosen.within("Europe/Paris") == chosen
 
 
 def test_what_cannot_be_read_any_more_is_the_default() -> None:

@@ -31,7 +31,7 @@ def called(
     if call is not None and call.acknowledged_by and call.acknowledged_at:
         by = voice.people.name(call.acknowledged_by)
         parts.append(Lines(words.acknowledged(by, call.acknowledged_at.timestamp())))
-    elif kind in notices.NEEDS_ACKNOWLEDGEMENT:
+    elif kind in notices.NEEDS_ACKNOWLEDGEMENT or kind is notices.NoticeKind.ESCALATED:
         value = CallValue(call=key).model_dump_json()
         button = Button(
             label=words.button_acknowledge,

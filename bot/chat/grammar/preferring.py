@@ -55,7 +55,7 @@ def _preference(cursor: Cursor, preference: Preference) -> str:
 
 
 def _zone(token: Token) -> str:
-    known = {name.lower(): name for name in available_timezones()}
+    known = {"auto": "auto", **{name.lower(): name for name in available_timezones()}}
     return look_up(token, known, Expected.ZONE)
 
 

@@ -18,7 +18,7 @@ _FIELDS: dict[str, str] = {
     Preference.WHERE: "只给你的通知发到哪里： `私信` 或请求的 `消息列`",
     Preference.DIGEST: "多久发一次摘要： `每日` 、 `每周` 或 `关闭`",
     Preference.QUIET: "这段时间不打扰你；期间的事情结束后再告诉你",
-    Preference.ZONE: "免打扰所用的时区",
+    Preference.ZONE: "免打扰所用的时区； `auto` 随你的 Slack",
     Preference.LANGUAGE: "回答的语言； `自动` 随你的 Slack",
 }
 

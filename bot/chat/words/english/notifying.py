@@ -18,7 +18,7 @@ _FIELDS: dict[str, str] = {
     Preference.WHERE: "where notices for you alone go: a direct message, or the request's thread",
     Preference.DIGEST: "how often you get the digest: `daily`, `weekly` or `off`",
     Preference.QUIET: "when nobody disturbs you; what comes then is told when it is over",
-    Preference.ZONE: "the time zone of your quiet hours",
+    Preference.ZONE: "the time zone of your quiet hours; `auto` is that of your Slack",
     Preference.LANGUAGE: "the language of my answers; `auto` is that of your Slack",
 }
 
