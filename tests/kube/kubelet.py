@@ -134,6 +134,19 @@ class Kubelet:
                 self._remove(pod)
         return len(ending)
 
+    def vanish(self, node: str) -> int:
+        """The machine is no more: its pods are removed at once, asked or not; how many."""
+        self.silence(node)
+        with self._cluster.store.lock:
+            lost = [
+                pod
+                for pod in self._cluster.store.all(POD)
+                if pod.body["spec"].get("nodeName") == node
+            ]
+            for pod in lost:
+                self._remove(pod)
+        return len(lost)
+
     def silence(self, node: str) -> None:
         """A node stops to report; its pods neither start nor end from now on."""
         self._cluster.silent_nodes[node] = self._cluster.clock.now()

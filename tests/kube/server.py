@@ -16,6 +16,7 @@ What there is:
   bot (what it might do in the recordings), viewer (nothing), kubelet. Tokens are '<who>-token'.
 - `api.add_namespace(name, **labels)`, `api.add_node(name, gpus=8, labels=...)`,
   `api.add_nodes(count)`: straight into the store, as they stand some moments after creation.
+  `api.change_node(name, ready=, gpus=, labels=, taints=)`.
   `api.add_running_pods(count, namespace=...)` for load. 'default' and 'gpubot-system' exist.
 - `api.advance(seconds)` moves the clock: watches time out, bookmarks come. Nothing else happens by
   itself; with `wall_clock=True` time runs as usual.
@@ -24,7 +25,8 @@ What there is:
   gives back how many objects it wrote. `.settle()` repeats all until nothing changes.
 - `api.kubelet`: `.start(pod)`, `.finish(pod, exit_code=0)`, `.confirm(pod)` (containers have
   stopped: a terminating pod goes), each by 'namespace/name'; `.start_all()`, `.confirm_all()`;
-  `.silence(node)`, `.recover(node)` (`api.cluster.node_grace` is 50 s).
+  `.silence(node)`, `.recover(node)` (`api.cluster.node_grace` is 50 s); `.vanish(node)` (the
+  machine is no more, and its pods with it).
 - `api.serve_job_sets()`: JobSet v1alpha2 is installed; other custom kinds by posting their
   definition and `settle`.
 - `api.grant_shipped_rights()`: the bot has the rights of deploy/kubernetes and no more.
@@ -55,7 +57,7 @@ from tests.kube.app import App, Seen
 from tests.kube.clock import VirtualClock, WallClock
 from tests.kube.cluster import Cluster
 from tests.kube.controllers import Controllers
-from tests.kube.documents import Json
+from tests.kube.documents import Json, condition_of, copy_of, set_condition
 from tests.kube.faults import Faults
 from tests.kube.jobsets import JOB_SET
 from tests.kube.kinds import NODE, POD
@@ -242,6 +244,39 @@ class ApiServer:
         }
         with self.cluster.store.lock:
             self.cluster.store.put(NODE, ("", name), body)
+
+    def change_node(
+        self,
+        name: str,
+        *,
+        ready: bool | None = None,
+        gpus: int | None = None,
+        labels: dict[str, str] | None = None,
+        taints: list[Json] | None = None,
+    ) -> None:
+        """Change what is given: readiness, healthy GPUs, further labels, all taints.
+
+        Raises:
+            KeyError: there is no such node.
+
+        """
+        with self.cluster.store.lock:
+            live = self.cluster.get(NODE, "", name)
+            if live is None:
+                raise KeyError(f"there is no node {name!r}")
+            body: Json = copy_of(live.body)
+            if ready is not None:
+                condition = condition_of(body, "Ready") or {"type": "Ready"}
+                state, reason = ("True", "KubeletReady") if ready else ("False", "KubeletNotReady")
+                changed = {"status": state, "reason": reason}
+                changed["lastTransitionTime"] = self.cluster.now()
+                set_condition(body["status"], {**condition, **changed})
+            if gpus is not None:
+                body["status"]["allocatable"]["nvidia.com/gpu"] = str(gpus)
+            body["metadata"].setdefault("labels", {}).update(labels or {})
+            if taints is not None:
+                body["spec"]["taints"] = taints
+            self.cluster.store.put(NODE, live.key, body)
 
     def add_nodes(
         self, count: int, *, gpus: int = 8, per_rack: int = 16, model: str = "h100"

@@ -139,3 +139,21 @@ def test_job_set_lets_its_jobs_go_together(api_server: ApiServer) -> None:
     api_server.kubelet.confirm_all()
     api_server.controllers.settle()
     assert _pods(api_server) == []
+
+
+def test_node_that_vanishes_takes_its_pods_along(api_server: ApiServer) -> None:
+    batch: Any = kube.BatchV1Api(api_server.client("bot"))
+    core: Any = kube.CoreV1Api(api_server.client("bot"))
+    batch.create_namespaced_job("team", job("train", pods=2, suspend=False))
+    api_server.controllers.settle()
+    api_server.kubelet.start_all()
+    assert api_server.kubelet.vanish("n1") == 1
+    api_server.change_node("n1", ready=False, gpus=0)
+    api_server.controllers.settle()
+    node = core.read_node("n1")
+    assert node.status.allocatable["nvidia.com/gpu"] == "0"
+    assert {taint.key for taint in node.spec.taints} == {"node.kubernetes.io/not-ready"}
+    api_server.advance(10)
+    api_server.controllers.settle()
+    assert batch.read_namespaced_job("train", "team").status.failed == 1
+    assert [pod.spec.node_name for pod in _pods(api_server)] == ["n3", "n2"]
