@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
-from bot.asks import Ask, Nearness, Provision, Together
+from bot.asks import Ask, Change, Nearness, Provision, Together
 from bot.fields import FieldChange, FieldName, Value
 from bot.terms import Terms, level_word
 from scheduler.layout import MODEL_LABEL, PROVISION_LABEL
 from scheduler.model import GPU, PodSet, Priority, Seconds, Spend, TopologyMode, Workload
 
+T = TypeVar("T")
 _CLASSES = tuple(Priority)
 
 
@@ -37,6 +39,30 @@ def provision_of(pods: PodSet) -> Provision | None:
     """How its nodes shall be had, if that was asked."""
     asked = pods.node_selector.get(PROVISION_LABEL)
     return Provision(asked) if asked in set(Provision) else None
+
+
+def difference(before: Ask, after: Ask) -> Change:
+    """What an ask changes of another; both in pods. What is taken back is named all the same."""
+    sized = (before.pods, before.gpus_per_pod) != (after.pods, after.gpus_per_pod)
+    spread = Together(Nearness.SPREAD) if before.topology else None
+    return Change(
+        pods=after.pods if sized else None,
+        gpus_per_pod=after.gpus_per_pod if sized else None,
+        model=_new(before.model, after.model),
+        duration=_new(before.duration, after.duration),
+        preemptible=_new(before.preemptible, after.preemptible),
+        spend=_new(before.spend, after.spend),
+        priority=_new(before.priority, after.priority),
+        team=_new(before.team, after.team),
+        name=_new(before.name, after.name),
+        topology=_new(before.topology, after.topology or spread),
+        minimum=_new(before.minimum, after.minimum),
+        provision=_new(before.provision, after.provision),
+    )
+
+
+def _new(before: T, after: T) -> T | None:
+    return None if before == after else after
 
 
 def nearness_of(pods: PodSet) -> Together | None:

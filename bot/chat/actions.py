@@ -22,6 +22,7 @@ class ActionId(enum.StrEnum):
     WHY = "gpubot.why"
     CANCEL = "gpubot.cancel"
     RELEASE = "gpubot.release"
+    EDIT = "gpubot.edit"
     EXTEND = "gpubot.extend"
     OFFER = "gpubot.offer"
     OFFER_1 = "gpubot.offer.1"
@@ -50,6 +51,10 @@ FORM = "gpubot.form"
 
 WHY_OF_MESSAGE = "gpubot.message.why"
 """The callback id of the shortcut in the menu of each message."""
+
+
+EDIT_FORM = "gpubot.edit-form"
+"""The callback id of the form that changes a request."""
 
 
 class Input(enum.StrEnum):
@@ -171,6 +176,7 @@ class EmptyValue(_Value):
 
 
 class FormPlace(_Value):
-    """Where a form was opened, so that the answer goes there."""
+    """Where a form was opened, so that the answer goes there; and which request it changes."""
 
     channel: str | None = Field(default=None, pattern=r"^[A-Z0-9]{2,30}$")
+    request: str | None = Field(default=None, pattern=r"^R-[0-9]{1,12}$")

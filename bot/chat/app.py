@@ -44,8 +44,9 @@ from bot.chat.cards.requests import refused as refused_message
 from bot.chat.conversation import Asker
 from bot.chat.deliveries import Deliveries
 from bot.chat.discreet import LIBRARY_LOGGERS, discreet_logger
+from bot.chat.editing import EditForm
 from bot.chat.markup import Markup
-from bot.chat.message import Lines, build
+from bot.chat.message import Block, Lines, build
 from bot.chat.ports import Desk, Once, Threads
 from bot.chat.presses import AnswerLink, Confirmed, Keep, Press, Prolong, TakeOffer
 from bot.chat.replies import Body, Place, Replier, place_of
@@ -180,6 +181,7 @@ class Chat:
             (ActionId.ACKNOWLEDGE, self.on_acknowledge),
         ):
             app.action(action.value)(handler)
+        EditForm(self).register(app)
         app.action(re.compile(".*"))(self.on_unknown)
 
     def on_command(self, ack: Ack, body: dict[str, Any]) -> None:
@@ -189,7 +191,7 @@ class Chat:
         if isinstance(said, grammar.Form):
             self._open_form(body, said.draft)
         else:
-            self._converse(said, place_of(body), f"command:{body['trigger_id']}")
+            self.converse(said, place_of(body), f"command:{body['trigger_id']}")
 
     def on_mention(self, body: dict[str, Any]) -> None:
         """`@gpubot …`: answered in the thread; the thread may name the request."""
@@ -230,7 +232,7 @@ class Chat:
         thread = str(message.get("thread_ts") or message["ts"])
         here = self.threads.request_at(place.channel, thread) if place.channel else None
         said = grammar.parse("why", here=here)
-        self._converse(said, place, f"shortcut:{body['trigger_id']}", private=True)
+        self.converse(said, place, f"shortcut:{body['trigger_id']}", private=True)
 
     def on_form(self, ack: Ack, body: dict[str, Any]) -> None:
         """The form was sent: what is wrong is said in it, the rest where it was opened.
@@ -249,7 +251,7 @@ class Chat:
         ack()
         opened = FormPlace.model_validate_json(view.get("private_metadata") or "{}")
         place = Place(user=person, channel=opened.channel)
-        self._converse(grammar.Request(filled.ask), place, f"form:{view['id']}", private=True)
+        self.converse(grammar.Request(filled.ask), place, f"form:{view['id']}", private=True)
 
     def on_why(self, ack: Ack, body: dict[str, Any]) -> None:
         """Why, on a card."""
@@ -269,63 +271,63 @@ class Chat:
     def on_extend(self, ack: Ack, body: dict[str, Any]) -> None:
         """Extend, on a card or a reminder."""
         ack()
-        value = self._value(body, ExtendValue)
+        value = self.value_of(body, ExtendValue)
         if value is not None:
             said = Prolong(value.request, value.by, value.ends)
-            self._converse(said, place_of(body), _press_key(body), private=True)
+            self.converse(said, place_of(body), _press_key(body), private=True)
 
     def on_keep(self, ack: Ack, body: dict[str, Any]) -> None:
         """Keep, under the question about idle GPUs."""
         ack()
-        value = self._value(body, RequestValue)
+        value = self.value_of(body, RequestValue)
         if value is not None:
             said = Keep(value.request)
-            self._converse(said, place_of(body), _press_key(body), private=True)
+            self.converse(said, place_of(body), _press_key(body), private=True)
 
     def on_link(self, ack: Ack, body: dict[str, Any]) -> None:
         """A lead's answer to who wants to be in the team."""
         ack()
-        value = self._value(body, LinkValue)
+        value = self.value_of(body, LinkValue)
         if value is not None:
             said = AnswerLink(value.person, value.team, value.agree)
-            self._converse(said, place_of(body), _press_key(body), private=True, replace=True)
+            self.converse(said, place_of(body), _press_key(body), private=True, replace=True)
 
     def on_order(self, ack: Ack, body: dict[str, Any]) -> None:
         """An order of an admin, confirmed."""
         ack()
-        value = self._value(body, WishValue)
+        value = self.value_of(body, WishValue)
         if value is not None:
             said = Confirmed(value.wish())
-            self._converse(said, place_of(body), _press_key(body), private=True, replace=True)
+            self.converse(said, place_of(body), _press_key(body), private=True, replace=True)
 
     def on_offer(self, ack: Ack, body: dict[str, Any]) -> None:
         """Take an offer, on a card or an answer."""
         ack()
-        value = self._value(body, OfferValue)
+        value = self.value_of(body, OfferValue)
         if value is not None:
             said = TakeOffer(value.request, value.offer)
-            self._converse(said, place_of(body), _press_key(body), private=True)
+            self.converse(said, place_of(body), _press_key(body), private=True)
 
     def on_ask(self, ack: Ack, body: dict[str, Any]) -> None:
         """Ask for what was tried."""
         ack()
-        value = self._value(body, AskValue)
+        value = self.value_of(body, AskValue)
         if value is not None:
             said = grammar.parse(f"request {value.line}")
-            self._converse(said, place_of(body), _press_key(body), private=True)
+            self.converse(said, place_of(body), _press_key(body), private=True)
 
     def on_page(self, ack: Ack, body: dict[str, Any]) -> None:
         """Another page of the queue, in place of the one shown."""
         ack()
-        value = self._value(body, PageValue)
+        value = self.value_of(body, PageValue)
         if value is not None:
             said = grammar.Queue(value.what, value.page)
-            self._converse(said, place_of(body), _press_key(body), private=True, replace=True)
+            self.converse(said, place_of(body), _press_key(body), private=True, replace=True)
 
     def on_acknowledge(self, ack: Ack, body: dict[str, Any]) -> None:
         """On-call takes a notice; the notice itself is drawn anew by the announcer."""
         ack()
-        value, key = self._value(body, CallValue), _press_key(body)
+        value, key = self.value_of(body, CallValue), _press_key(body)
         if value is None:
             return
         with self.deliveries.turn(key) as mine:
@@ -346,19 +348,19 @@ class Chat:
         here = None
         if body["event"].get("thread_ts") and place.channel:
             here = self.threads.request_at(place.channel, str(body["event"]["thread_ts"]))
-        self._converse(grammar.parse(text, here=here), place, f"event:{body['event_id']}")
+        self.converse(grammar.parse(text, here=here), place, f"event:{body['event_id']}")
 
     def _pressed(self, body: Body, command: Callable[[RequestValue], grammar.Command]) -> None:
-        value = self._value(body, RequestValue)
+        value = self.value_of(body, RequestValue)
         if value is None:
             return
-        self._converse(
+        self.converse(
             command(value), place_of(body), _press_key(body), private=True, replace=value.replace
         )
         if (body.get("view") or {}).get("type") == "home":
             self._publish_home(body["user"]["id"])
 
-    def _value(self, body: Body, model: type[_Value]) -> _Value | None:
+    def value_of(self, body: Body, model: type[_Value]) -> _Value | None:
         """The checked value of the pressed button; an old or forged one is answered here."""
         try:
             return model.model_validate_json(str(body["actions"][0].get("value") or ""))
@@ -371,7 +373,7 @@ class Chat:
         sentence = self.voices.of(place.user).words.old_button()
         self.replier.privately(place, build([Lines(sentence)]))
 
-    def _converse(
+    def converse(
         self,
         said: grammar.Command | Press | grammar.GrammarError,
         place: Place,
@@ -404,13 +406,17 @@ class Chat:
             nobody = Refused(code=RefusalCode.NO_TEAM)
             self.replier.privately(place, refused_message(voice, nobody))
             return
-        view = form(voice, choices, FormPlace(channel=place.channel), draft)
+        self.open_view(body, form(voice, choices, FormPlace(channel=place.channel), draft))
+
+    def open_view(self, body: Body, view: Block) -> None:
+        """Open a form; help in words, where it took too long."""
+        place = place_of(body)
         try:
-            self.client.views_open(trigger_id=trigger, view=view)
+            self.client.views_open(trigger_id=str(body["trigger_id"]), view=view)
         except SlackApiError as error:
             if str(error.response.get("error")) not in _LOST_TRIGGER:
                 raise
-            self.replier.privately(place, lists.general_help(voice))
+            self.replier.privately(place, lists.general_help(self.voices.of(place.user)))
 
     def _publish_home(self, user: str) -> None:
         view = home(self.voices.of(user), self.desk.home(user))

@@ -28,7 +28,7 @@ from bot.chat.lettering import labels
 from bot.chat.message import Lines, Message, build
 from bot.chat.picture import draw
 from bot.chat.ports import Desk
-from bot.chat.presses import AnswerLink, Confirmed, Keep, Press, Prolong, TakeOffer
+from bot.chat.presses import AnswerLink, Confirmed, Keep, Press, Prolong, Rewrite, TakeOffer
 from bot.chat.replies import Picture
 from bot.chat.voice import Voice
 from bot.chat.wishes import wish_of
@@ -145,6 +145,7 @@ _ASKED: dict[type[grammar.Command | Press], Callable[[Desk, Any, Asker], object]
     grammar.Give: lambda desk, it, who: desk.give(who.person, it.request, it.to, key=who.key),
     grammar.Try: lambda desk, it, who: desk.try_out(who.person, it.ask),
     grammar.When: lambda desk, it, who: desk.when(who.person, it.request),
+    Rewrite: lambda desk, it, who: desk.rewrite(who.person, it.request, it.ask, key=who.key),
     TakeOffer: lambda desk, it, who: desk.take(who.person, it.request, it.offer, key=who.key),
     Prolong: lambda desk, it, who: desk.extend(
         who.person, it.request, it.by, key=who.key, ends=it.ends

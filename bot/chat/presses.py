@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bot.asks import Ask
 from bot.byhand import Wish
 
 
@@ -14,6 +15,14 @@ class Prolong:
     request: str
     by: float
     ends: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Let a request ask for this instead: the form that was opened from its card."""
+
+    request: str
+    ask: Ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,4 +56,4 @@ class Keep:
     request: str
 
 
-Press = Prolong | TakeOffer | Confirmed | AnswerLink | Keep
+Press = Prolong | Rewrite | TakeOffer | Confirmed | AnswerLink | Keep

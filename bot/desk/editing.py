@@ -13,8 +13,8 @@ from bot.desk.changes import Order
 from bot.desk.leases import HOLDS, Leases
 from bot.desk.submission import Submission
 from bot.fields import FieldName
-from bot.plans import named, never_fits, plan, refuse
-from bot.reask import ask_of, changes_of, demands_more
+from bot.plans import named, never_fits, plan, refuse, shape_of
+from bot.reask import ask_of, changes_of, demands_more, difference
 from bot.rights import leads, refuse_change
 from bot.terms import NAME_AT_MOST
 from bot.views import NotReady, RefusalCode, Refused
@@ -42,14 +42,43 @@ class Editing(Leases, Submission):
 
         return self._change(person_id, key, judge)
 
-    def examine_change(self, person_id: str, request_id: str, change: Change) -> Refused | None:
-        """What is wrong with a change, found before anything is stored; None if it may be."""
+    def asked(self, person_id: str, request_id: str) -> Ask | Refused:
+        """What a request asks for, told again to whoever may change it."""
         request = self._request(request_id)
-        person = self._directory.person(person_id)
         if isinstance(request, Refused):
             return request
-        judged = self._judge(person, request, change)
+        refused = refuse_change(self._directory.person(person_id), request)
+        if refused is not None:
+            return refused
+        return ask_of(request.workload, self._terms, request.text)
+
+    def rewrite(self, person_id: str, request_id: str, ask: Ask, *, key: str) -> Changed | Refused:
+        """Let a request ask for this instead, in everything; without a team it keeps its own."""
+        person = self._directory.person(person_id)
+        return self._change(person_id, key, lambda: self._rewritten(person, request_id, ask))
+
+    def examine_rewrite(self, person_id: str, request_id: str, ask: Ask) -> Refused | None:
+        """What is wrong with a rewritten request; nothing is stored."""
+        judged = self._rewritten(self._directory.person(person_id), request_id, ask)
         return judged if isinstance(judged, Refused) else None
+
+    def _rewritten(self, person: Person, request_id: str, ask: Ask) -> Order | Refused:
+        request = self._request(request_id)
+        if isinstance(request, Refused):
+            return request
+        ask = dataclasses.replace(ask, team=ask.team or request.workload.team)
+        refused = refuse_change(person, request)
+        if refused is None and request.state is S.WAITING:
+            return self._edit_waiting(person, request, ask)
+        shape = shape_of(ask, self._terms.node_gpus())
+        if isinstance(shape, Refused):
+            return shape
+        sized = dataclasses.replace(
+            ask, gpus=None, nodes=None, pods=shape[0], gpus_per_pod=shape[1]
+        )
+        return self._judge(
+            person, request, difference(ask_of(request.workload, self._terms), sized)
+        )
 
     def _judge(self, person: Person, request: Request, change: Change) -> Order | Refused:
         refused = refuse_change(person, request)

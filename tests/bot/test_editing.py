@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from bot.answers import Changed
-from bot.asks import Change, Nearness, Together
+from bot.asks import Ask, Change, Nearness, Together
 from bot.desk import Desk
 from bot.fields import FieldChange, FieldName
 from bot.reask import ask_of
@@ -284,3 +284,43 @@ def test_a_request_that_ended_meanwhile_is_not_edited(full: House) -> None:
         RefusalCode.ALREADY_ENDED
     )
     assert full.request(request).workload.gpus == 8
+
+
+def test_a_form_says_everything_anew(full: House) -> None:
+    near = Together(Nearness.SAME, "node")
+    request = full.ask(gpus=8, name="first", topology=near)
+    full.step()
+    asked = full.desk.asked(ADA.id, request)
+    assert isinstance(asked, Ask)
+    assert (asked.pods, asked.gpus_per_pod, asked.topology) == (1, 8, near)
+    same = full.desk.rewrite(ADA.id, request, asked, key=full.key())
+    assert code(same) is RefusalCode.NOTHING_NEW
+    freed = dataclasses.replace(asked, name=None, topology=None, team=None)
+    answer = done(full.desk.rewrite(ADA.id, request, freed, key=full.key()))
+    full.step()
+    assert {change.field for change in answer.changes} == {FieldName.TOPOLOGY, FieldName.NAME}
+    workload = full.request(request).workload
+    assert (workload.name, workload.pod_sets[0].topology, workload.team) == ("", None, "nlp")
+    assert code(full.desk.asked(BEN.id, request)) is RefusalCode.NOT_YOURS
+
+
+def test_a_form_that_comes_back_late_gets_one_clear_answer(full: House) -> None:
+    request = full.ask(BEN, gpus=8, duration=4 * HOUR, topology=Together(Nearness.SAME, "node"))
+    waiting = full.desk.asked(BEN.id, request)
+    assert isinstance(waiting, Ask)
+    full.step()
+    full.step(START_DELAY)
+    smaller = dataclasses.replace(waiting, pods=None, gpus_per_pod=None, gpus=4, topology=None)
+    late = full.desk.rewrite(BEN.id, request, smaller, key=full.key())
+    assert code(late) is RefusalCode.RUNS
+    assert isinstance(late, Refused)
+    assert late.near == ("size", "topology")
+    renamed = dataclasses.replace(waiting, name="night", gpus=8, pods=None, gpus_per_pod=None)
+    for _ in range(2):
+        done(full.desk.rewrite(BEN.id, request, renamed, key="form"))
+        full.step()
+    assert full.request(request).workload.name == "night"
+    full.desk.release(BEN.id, request, key=full.key())
+    full.step()
+    ended = full.desk.examine_rewrite(BEN.id, request, waiting)
+    assert code(ended) is RefusalCode.ALREADY_ENDED

@@ -99,7 +99,7 @@ def test_edit_and_give_by_word(rig: Rig) -> None:
     assert "goes to the back" in answer["text"]
     queue = rig.command(ada, "/gpu queue")["text"]
     assert queue.index(rival) < queue.index(request)
-    answer = rig.command(ada, f"/gpu give {request} <@{LEA.id}>")
+    answer = rig.command(ada, f"/gpu give {request} @lea")
     assert LEA.name in answer["text"]
     direct = lea.direct()
     eventually(lambda: [m for m in lea.messages(direct) if "is yours now" in m["text"]])
@@ -110,3 +110,39 @@ def test_edit_and_give_by_word(rig: Rig) -> None:
     eventually(lambda: rig.house.state(request) is S.CANCELLED)
     late = rig.command(lea, f"/gpu edit {request} 2h")
     assert "cancelled already" in late["text"]
+
+
+def test_the_form_changes_a_request_and_marks_what_is_wrong(rig: Rig) -> None:
+    ada = rig.visitor(ADA)
+    for _ in range(2):
+        running(rig, "/gpu 8 h100 20h", LEA)
+    request = id_in(rig.command(ada, "/gpu 8 h100 4h name first")["text"])
+    card = eventually(lambda: next(iter(rig.said(ada, "first")), None))
+    ada.press(GENERAL, card["ts"], "gpubot.edit")
+    view = eventually(ada.modal)
+    fields = {block["block_id"]: block["element"] for block in view["blocks"]}
+    assert fields["size"]["initial_value"] == "1x8"
+    assert fields["lease"]["initial_value"] == "4h"
+    values: dict[str, Any] = {name: {name: _filled(element)} for name, element in fields.items()}
+    values["size"]["size"]["value"] = "64"
+    wrong = ada.submit(view, values)
+    assert "size" in wrong["errors"]
+    values["size"]["size"]["value"] = "4"
+    values["name"]["name"]["value"] = "second"
+    ada.submit(view, values)
+    eventually(lambda: rig.house.request(request).workload.gpus == 4)
+    assert rig.house.request(request).workload.name == "second"
+    eventually(lambda: [m for m in ada.private(GENERAL) if "size 1×8 → 1×4" in m["text"]])
+    ada.press(GENERAL, card["ts"], "gpubot.edit")
+    late = eventually(ada.modal)
+    rig.command(ada, f"/gpu cancel {request}")
+    eventually(lambda: rig.house.state(request) is S.CANCELLED)
+    ada.submit(late, values)
+    eventually(lambda: [m for m in ada.private(GENERAL) if "cancelled already" in m["text"]])
+
+
+def _filled(element: dict[str, Any]) -> dict[str, Any]:
+    """What a field holds as the form opens."""
+    if element["type"] == "plain_text_input":
+        return {"type": element["type"], "value": element.get("initial_value")}
+    return {"type": element["type"], "selected_option": element.get("initial_option")}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from bot.asks import Ask, Nearness, Provision, Together
 from bot.chat import grammar
-from bot.chat.actions import FORM, FormPlace, Input
+from bot.chat.actions import EDIT_FORM, FORM, FormPlace, Input
 from bot.chat.grammar.request import LONGEST_NAME
 from bot.chat.grammar.spelling import spell_lease, spell_size, spell_topology
 from bot.chat.message import Block, plain_text
@@ -62,12 +62,13 @@ def form(voice: Voice, choices: Choices, place: FormPlace, prefill: Ask | None =
         ),
         _typed(Input.NAME, words.form_name, words.form_name_hint, ask.name or "", optional=True),
     ]
+    edits = place.request is not None
     return {
         "type": "modal",
-        "callback_id": FORM,
+        "callback_id": EDIT_FORM if edits else FORM,
         "private_metadata": place.model_dump_json(),
-        "title": plain_text(words.form_title, 24),
-        "submit": plain_text(words.form_submit, 24),
+        "title": plain_text(words.form_edit_title if edits else words.form_title, 24),
+        "submit": plain_text(words.button_edit if edits else words.form_submit, 24),
         "close": plain_text(words.form_close, 24),
         "blocks": [field for field in fields if field is not None],
     }
@@ -137,12 +138,26 @@ _FIELDS: dict[RefusalCode, Input] = {
     RefusalCode.PRIORITY_NOT_ALLOWED: Input.PRIORITY,
     RefusalCode.NAME_TOO_LONG: Input.NAME,
 }
+_OF_SIZE = frozenset(
+    {
+        RefusalCode.NOT_A_SIZE,
+        RefusalCode.NOT_DIVISIBLE,
+        RefusalCode.NEVER_FITS,
+        RefusalCode.NO_SMALLER_START,
+        RefusalCode.NO_PROVISION,
+    }
+)
 _FIELD_OF_LIMIT: dict[LimitKind, Input] = {
     LimitKind.LEASE: Input.LEASE,
     LimitKind.BUDGET: Input.PRIORITY,
     LimitKind.DOMAIN: Input.TOPOLOGY,
     LimitKind.SLICES: Input.TOPOLOGY,
 }
+
+
+def of_a_field(refused: Refused) -> bool:
+    """Whether a refusal is about what one field says, not about the state of the request."""
+    return refused.code in _FIELDS or refused.code in _OF_SIZE
 
 
 def mark_refused(

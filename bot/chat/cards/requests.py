@@ -26,19 +26,20 @@ def request_parts(voice: Voice, view: CardView) -> list[Part]:
         Lines(words.recipe(view)),
         Lines(_stand(voice, view)),
         *ahead_parts(voice, view),
+        Buttons(offer_buttons(voice, view)),
         Note(words.asked(view)),
         Buttons(buttons(voice, view)),
     ]
 
 
 def buttons(voice: Voice, view: CardView) -> tuple[Button, ...]:
-    """Waiting: Why, offers, Cancel. Holding GPUs: Extend, Release. Ending or ended: none.
+    """Waiting: Why, Edit, Cancel. Holding GPUs: Extend, Release. Ending or ended: none.
 
     Who may not end it is offered only to ask why.
     """
     if view.state is RequestState.WAITING:
         why = _why(voice, view)
-        return (why, *offer_buttons(voice, view), _cancel(voice, view)) if view.may_end else (why,)
+        return (why, _edit(voice, view), _cancel(voice, view)) if view.may_end else (why,)
     if view.state in {RequestState.ADMITTED, RequestState.RUNNING} and view.may_end:
         return (*_longer(voice, view), _stop(voice, view, Verb.RELEASING))
     return ()
@@ -98,6 +99,7 @@ def why(voice: Voice, view: WhyView) -> Message:
             *_ahead(voice, view),
             *_story(voice, view),
             Note(words.as_of(view.card.at)),
+            Buttons(offer_buttons(voice, view.card)),
             Buttons(tuple(b for b in buttons(voice, view.card) if b.action is not ActionId.WHY)),
         ]
     )
@@ -142,6 +144,14 @@ def _story(voice: Voice, view: WhyView) -> list[Part]:
 def _why(voice: Voice, view: CardView) -> Button:
     value = RequestValue(request=view.request).model_dump_json()
     return Button(label=voice.words.button_why, action=ActionId.WHY, value=value)
+
+
+def _edit(voice: Voice, view: CardView) -> Button:
+    return Button(
+        label=voice.words.button_edit,
+        action=ActionId.EDIT,
+        value=RequestValue(request=view.request).model_dump_json(),
+    )
 
 
 def _longer(voice: Voice, view: CardView) -> tuple[Button, ...]:

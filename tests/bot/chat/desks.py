@@ -126,6 +126,18 @@ class MemoryDesk:
         del person_id, request_id, change, key
         return saying.EDITED
 
+    def asked(self, person_id: str, request_id: str) -> Ask | Refused:
+        del person_id, request_id
+        return foreseeing.TRIED.ask
+
+    def rewrite(self, person_id: str, request_id: str, ask: Ask, *, key: str) -> Changed | Refused:
+        del person_id, request_id, ask, key
+        return saying.EDITED
+
+    def examine_rewrite(self, person_id: str, request_id: str, ask: Ask) -> Refused | None:
+        del person_id, request_id, ask
+        return None
+
     def give(self, person_id: str, request_id: str, to: str, *, key: str) -> Changed | Refused:
         del person_id, request_id, to, key
         return saying.GIVEN

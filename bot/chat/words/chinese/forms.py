@@ -15,6 +15,8 @@ class Forms(Standing, Mistakes):
     """Labels, hints and headings."""
 
     form_title = "申请 GPU"
+    form_edit_title = "修改请求"
+    button_edit = "修改"
     form_submit = "提交"
     form_close = "先不用"
     form_size = "要多少卡"

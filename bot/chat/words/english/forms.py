@@ -15,6 +15,8 @@ class Forms(Standing, Mistakes):
     """Labels, hints and headings."""
 
     form_title = "Ask for GPUs"
+    form_edit_title = "Change a request"
+    button_edit = "Change"
     form_submit = "Ask"
     form_close = "Not now"
     form_size = "How many GPUs"

@@ -13,6 +13,8 @@ class Forms(Protocol):
     """Labels, hints and headings."""
 
     form_title: str
+    form_edit_title: str
+    button_edit: str
     form_submit: str
     form_close: str
     form_size: str
