@@ -48,7 +48,7 @@ def _say(ledger: Ledger, request: Request, grace: Seconds) -> None:
         name=request.workload.name,
         owner=request.workload.owner,
         team=request.workload.team,
-        gpus=request.workload.gpus,
+        gpus=request.gpus,
         nodes=() if request.admission is None else nodes_of(request.admission, request),
         told=request.changed.timestamp(),
         grace=grace,

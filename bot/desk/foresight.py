@@ -65,13 +65,13 @@ def foresee_quota(copy: Engine, wish: Wish, queue: Queue, flavor: str, now: Seco
     copy.apply(QuotaChanged(queue=queue.name, nominal=nominal))
     decided = copy.cycle(now)
     ids = [preemption.target for preemption in decided.preemptions]
-    started = [copy.workload(admission.workload) for admission in decided.admissions]
+    started = [(one, copy.workload(one.workload)) for one in decided.admissions]
     bounds = copy.layout.options.evictions
     return Preview(
         wish=wish,
         where=str(queue.name),
         hits=tuple(_hit(*known[one], now) for one in ids if one in known),
-        starts=sum(workload.gpus for workload in started if workload is not None),
+        starts=sum(grant.gpus(one) for grant, one in started if one is not None),
         over=copy.over(queue.name),
         until=wish.end.at(now),
         at_once=bounds.per_cycle,

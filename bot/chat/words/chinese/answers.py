@@ -58,6 +58,9 @@ _STORY: dict[str, str] = {
     "node-lost": "节点丢失",
     "repaired": "已修复",
     "ordered": "按要求",
+    "boosted": "加急",
+    "preempted-by-hand": "被人工停止",
+    "drained": "节点排空",
     "queue-gone": "队列已不存在",
     "not-understood": "无法识别",
 }

@@ -95,6 +95,8 @@ class Reasons(Units):
         if verdict.reason is WaitReason.QUOTA and asked and free is not None and asked > free:
             text = "那里再空出 {short:,} 卡后启动；少要一些会更快。"
             return say(text, short=int(asked - max(0, free)))
+        if verdict.reason is WaitReason.PAUSED and figures.number("until"):
+            return say("位置保留；到时队列会自动恢复。")
         longest = figures.number("seconds")
         if verdict.reason is WaitReason.RESERVED and longest is not None and longest >= MINUTE:
             text = "租期不超过 {longest}的话，现在就可以先启动。"

@@ -93,6 +93,8 @@ class Reasons(Units):
         if verdict.reason is WaitReason.QUOTA and asked and free is not None and asked > free:
             text = "It starts when {short:,} more come free there, or sooner if you ask for fewer."
             return say(text, short=int(asked - max(0, free)))
+        if verdict.reason is WaitReason.PAUSED and figures.number("until"):
+            return say("It keeps its place, and the queue goes on by itself then.")
         longest = figures.number("seconds")
         if verdict.reason is WaitReason.RESERVED and longest is not None and longest >= MINUTE:
             text = "It could go ahead now with a lease of at most {longest}."
