@@ -19,7 +19,7 @@ from scheduler.events import (
 )
 from scheduler.fork import fork_state
 from scheduler.invariants import check_invariants
-from scheduler.layout import HOSTNAME, BackfillRules, Layout, Reclaim, Strategy, Within
+from scheduler.layout import HOSTNAME, BackfillRules, Layout, Options, Reclaim, Strategy, Within
 from scheduler.model import (
     Basis,
     Decisions,
@@ -212,7 +212,9 @@ def test_invariants_hold_with_reservations(data: st.DataObject) -> None:
         most=data.draw(st.sampled_from((1, 2))),
         patience=data.draw(st.sampled_from((None, 8.0))),
     )
-    world = World(_with_backfill(data.draw(layouts()), rules))
+    layout = _with_backfill(data.draw(layouts()), rules)
+    moves = Options(defragment=data.draw(st.booleans()))
+    world = World(replace(layout, options=moves))
     lengths = st.sampled_from((None, 2.0, 5.0, 20.0))
     for _ in range(data.draw(st.integers(5, 25))):
         world.now += data.draw(st.sampled_from((1, 1, 1, 5, 700)))
@@ -225,8 +227,9 @@ def test_invariants_hold_with_reservations(data: st.DataObject) -> None:
         kept = world.engine.reservations()
         assert len(kept) <= rules.most
         assert {one.workload for one in kept} <= {w.id for w in world.engine.pending()}
-        assert not world.engine.cycle(world.now)
-        assert world.engine.reservations() == kept
+        if not moves.defragment:  # which makes one move a cycle
+            assert not world.engine.cycle(world.now)
+            assert world.engine.reservations() == kept
 
 
 @settings(CAREFUL, max_examples=30)
