@@ -40,6 +40,12 @@ class Plan:
     lost: float
 
     @property
+    def nodes(self) -> set[NodeName]:
+        """Where the workload goes, and those who are moved for it."""
+        charges = (self.charge, *(move.charge for move in self.moves))
+        return {node for one in charges for place in one.places for node, _ in place.nodes}
+
+    @property
     def key(self) -> tuple[float, int, tuple[WorkloadId, ...]]:
         """The smallest is the best."""
         ids = tuple(sorted(move.running.workload.id for move in self.moves))

@@ -15,8 +15,9 @@ Of all domains the plan that loses the fewest GPU-hours wins, then the one with 
 moves, then the one whose gangs come first by id. Nothing is done unless all of it can be.
 A gang is moved once. Not moved is who has not run for his queue's minimum run time, has a
 higher priority than the workload, has no other place even if he alone moved, or would lose
-more by himself than all may. The policy bounds how many gangs are moved in an hour, and how
-many GPU-hours they may lose for each GPU of the workload.
+more by himself than all may. Room that is kept for somebody else (`scheduler.reserved`) is not
+taken, nor moved to, for work that has to leave it. The policy bounds how many gangs are moved
+in an hour, and how many GPU-hours they may lose for each GPU of the workload.
 """
 
 from __future__ import annotations
@@ -135,12 +136,15 @@ def find_plan(state: State, waiting: Waiting, ground: Ground, *, most: int) -> P
             continue
         dearest = state.layout.options.moves.hours_per_gpu * HOUR * waiting.workload.gpus
         movable = ground.below(waiting.workload.priority, dearest)
+        reserved = state.reservations.kept_from(number, waiting, nomination.level)
+        kept = {node for one in reserved for node in one.told.nodes}
         plans = [
             plan
             for nodes in _domains(state, state.flavors[flavor], nomination.pod_sets[0])
             if (plan := clear(state, nomination, nodes, movable)) is not None
             and len(plan.moves) <= most
             and plan.lost <= dearest
+            and kept.isdisjoint(plan.nodes)
         ]
         if plans:
             return min(plans, key=lambda plan: plan.key)
