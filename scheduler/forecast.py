@@ -43,8 +43,8 @@ class Effort:
 
 
 WAITING = Effort(work=8_000, grain=Grain(least=10.0, growth=0.02))
-NEW = Effort(work=1_000, grain=Grain(least=60.0, growth=0.1))
-ROUGH = Effort(work=500, grain=Grain(least=120.0, growth=0.2))
+NEW = Effort(work=800, grain=Grain(least=60.0, growth=0.1))
+ROUGH = Effort(work=400, grain=Grain(least=120.0, growth=0.2))
 
 
 class Reach(enum.StrEnum):

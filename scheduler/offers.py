@@ -9,9 +9,11 @@ it waits again.
 
 Offers are in this order, and only the first `OFFERS_AT_MOST` are made:
 1. start, earlier first;
-2. change, smaller first: GPUs more or less than asked for;
+2. change, smaller first: GPUs more or less than asked for, then seconds of lease;
 3. kind, in the order of `OfferKind`;
 4. the place among the variants.
+
+One that changes more and starts no sooner than another of its kind is no offer.
 """
 
 from __future__ import annotations
@@ -123,11 +125,17 @@ class Search:
             if start is None or found[1].start <= start.likely - self._step
         ]
         sooner.sort(key=lambda found: (found[1].start, *self._change(found[0])))
-        return tuple(offer for _, offer in sooner[:OFFERS_AT_MOST])
+        best: list[tuple[_Ghost, Offer]] = []
+        for ghost, offer in sooner:
+            if not any(self._tops(other, ghost) for other, _ in best):
+                best.append((ghost, offer))
+        return tuple(offer for _, offer in best[:OFFERS_AT_MOST])
 
     def look(self) -> None:
         """Try whoever might start in the moment at which the timeline stands."""
-        for ghost in list(self._ghosts):
+        for ghost in tuple(self._ghosts):
+            if ghost not in self._ghosts:
+                continue
             if ghost.pause:
                 ghost.pause -= 1
                 continue
@@ -139,17 +147,23 @@ class Search:
             offer = self._try(ghost, after)
             if offer is not None:
                 self._found.append((ghost, offer))
-                self._ghosts.remove(ghost)
+                self._ghosts = [other for other in self._ghosts if not self._tops(ghost, other)]
             else:
                 ghost.failures += 1
                 ghost.pause = 1 << min(ghost.failures, 6)
             if len(self._found) == OFFERS_AT_MOST:
                 return
 
-    def _change(self, ghost: _Ghost) -> tuple[int, int, int]:
+    def _change(self, ghost: _Ghost) -> tuple[int, float, int, int]:
         mine, kinds = ghost.variant, list(OfferKind)
-        change = abs(mine.workload.gpus - self._original.gpus)
-        return (change, kinds.index(mine.kind), ghost.place)
+        gpus = abs(mine.workload.gpus - self._original.gpus)
+        lease = abs((mine.workload.duration or 0.0) - (self._original.duration or 0.0))
+        return (gpus, lease, kinds.index(mine.kind), ghost.place)
+
+    def _tops(self, one: _Ghost, other: _Ghost) -> bool:
+        """Whether one of the same kind that starts no later changes no more, or is itself."""
+        alike = one.variant.kind is other.variant.kind
+        return alike and self._change(one) <= self._change(other)
 
     def _after(self, workload: Workload) -> tuple[WorkloadId, ...]:
         """Who started in this moment and would have come after it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,13 +51,30 @@ def test_fewer_gpus_that_are_free_start_at_once() -> None:
 def test_at_the_same_time_the_smaller_change_comes_first_and_three_are_enough() -> None:
     cluster = a_cluster()
     asked = a_workload("new", "a", gpus=8, created=1000.0)
+    kinds = (OfferKind.FEWER_GPUS, OfferKind.SPLIT, OfferKind.SPOT, OfferKind.OTHER_MODEL)
     variants = [
-        a_variant(OfferKind.FEWER_GPUS, a_workload("new", "a", gpus=gpus, created=1000.0))
-        for gpus in (1, 2, 3, 4)
+        a_variant(kind, a_workload("new", "a", gpus=gpus, created=1000.0))
+        for kind, gpus in zip(kinds, (1, 2, 3, 4), strict=True)
     ]
     offers = cluster.engine.counter_offers(asked, cluster.now, variants)
     assert [offer.variant.workload.gpus for offer in offers] == [4, 3, 2]
     assert len(offers) == OFFERS_AT_MOST
+
+
+def test_who_changes_more_has_to_start_sooner_than_others_of_its_kind() -> None:
+    cluster = a_cluster()
+    asked = a_workload("new", "a", 2, 8, created=1000.0)
+    variants = [
+        a_variant(OfferKind.FEWER_GPUS, a_workload("new", "a", gpus=gpus, created=1000.0))
+        for gpus in (2, 3, 4, 8, 7)
+    ]
+    lease = replace(asked, duration=60.0)
+    shorter = [a_variant(OfferKind.SHORTER_LEASE, replace(lease, duration=d)) for d in (9.0, 60.0)]
+    offers = cluster.engine.counter_offers(asked, cluster.now, [*variants, *shorter])
+    assert [(o.variant.workload.gpus, o.start) for o in offers] == [
+        (4, 1000.0),
+        (8, 1000.0 + HOUR),
+    ]
 
 
 def test_nothing_is_offered_that_starts_no_sooner() -> None:
@@ -134,6 +152,10 @@ def test_an_offer_starts_when_it_is_said_to(data: st.DataObject) -> None:
     ]
     found = engine.consider(asked, now, variants)
     assert len(found.offers) <= OFFERS_AT_MOST
+    for one, other in combinations(found.offers, 2):
+        if one.variant.kind is other.variant.kind:
+            more, less = one.variant.workload.gpus, other.variant.workload.gpus
+            assert abs(less - asked.gpus) < abs(more - asked.gpus) or less == more
     starts = [offer.start for offer in found.offers]
     assert starts == sorted(starts)
     for offer in found.offers:
