@@ -92,9 +92,11 @@ function externalSelect(block, part, context, id) {
     testid: `field-${part.action_id}` });
   if (part.initial_option) offered.set(plain(part.initial_option.text), part.initial_option);
   node.addEventListener("input", async () => {
-    if (offered.has(node.value) || !context.suggest) return;
-    for (const option of await context.suggest(block, part, node.value)) offered.set(plain(option.text), option);
-    list.replaceChildren(...[...offered.keys()].map((text) => h("option", { value: text })));
+    const typed = node.value;
+    if (offered.has(typed) || !context.suggest) return;
+    const options = await context.suggest(block, part, typed);
+    for (const option of options) offered.set(plain(option.text), option);
+    if (node.value === typed) list.replaceChildren(...options.map((option) => h("option", { value: plain(option.text) })));
   });
   const box = h("div", {}, node, list);
   return holds(box, block, part, () => ({ selected_option: offered.get(node.value) || null }));
