@@ -15,6 +15,7 @@ from typing import Any
 
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError, SlackClientError
+from slack_sdk.web import SlackResponse
 
 from bot.chat.discreet import discreet_logger
 from bot.chat.replies import code_of
@@ -93,7 +94,11 @@ class RollCall:
 
 def read_groups_of(client: WebClient) -> tuple[SlackGroup, ...]:
     """All user groups with their members. Raises what the client raises."""
-    answer = client.usergroups_list(include_users=True)
+    return groups_in(client.usergroups_list(include_users=True))
+
+
+def groups_in(answer: SlackResponse) -> tuple[SlackGroup, ...]:
+    """The user groups of Slack's answer."""
     return tuple(
         SlackGroup(
             id=str(group["id"]),

@@ -15,6 +15,8 @@ from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web import SlackResponse
 
+from bot.chat.rollcall import groups_in
+from bot.groups import read_groups, unknown_groups
 from bot.people import Directory, PeopleError
 from bot.promises import doubts_as_described, hollow_as_described, say_doubts, say_hollow
 from bot.settings import Settings, SettingsError, read_settings
@@ -92,14 +94,33 @@ def _policy(settings: Settings) -> Iterator[Finding]:
 
 
 def _people(settings: Settings) -> Finding:
+    if settings.people is None and settings.groups is not None:
+        return Finding(what="people", well=True, seen="no people file; user groups decide")
     if settings.people is None:
-        cure = "set GPUBOT_PEOPLE, or nobody belongs to a team and nobody can ask for GPUs"
+        cure = "set GPUBOT_PEOPLE or GPUBOT_GROUPS: nobody belongs to a team before they link"
         return Finding(what="people", well=False, seen="no people file", cure=cure)
     try:
         count = len(Directory(path=settings.people).people())
     except PeopleError as error:
         return Finding(what="people", well=False, seen=str(error), cure="correct that entry")
     return Finding(what="people", well=True, seen=f"{count} people")
+
+
+def _groups(client: WebClient, path: Path) -> Finding:
+    """The groups file, and whether Slack has every group that it names."""
+    try:
+        rules = read_groups(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, PeopleError) as error:
+        return Finding(what="groups", well=False, seen=str(error), cure="correct that entry")
+    cure = "let the app read user groups (scope usergroups:read)"
+    answer = _ask("groups", lambda: client.usergroups_list(include_users=True), cure)
+    if isinstance(answer, Finding):
+        return answer
+    missing = unknown_groups(rules, groups_in(answer))
+    if missing:
+        seen = "Slack has no user group " + ", ".join(missing)
+        return Finding(what="groups", well=False, seen=seen, cure="correct the handle in the file")
+    return Finding(what="groups", well=True, seen=f"{len(rules)} user groups")
 
 
 def _slack(settings: Settings) -> Iterator[Finding]:
@@ -116,6 +137,8 @@ def _slack(settings: Settings) -> Iterator[Finding]:
     yield Finding(what="bot token", well=True, seen=f"{answer.get('user')} in {answer.get('team')}")
     yield _scopes(answer)
     yield _clock(answer, began)
+    if settings.groups is not None:
+        yield _groups(client, settings.groups)
     if settings.app_token is None:
         yield Finding(what="requests", well=True, seen=f"over HTTP, port {settings.http_port}")
         return

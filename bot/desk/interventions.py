@@ -27,13 +27,16 @@ from bot.plans import near
 from bot.targets import flavors_of, likely_places, queues_named
 from scheduler.layout import Queue
 from scheduler.model import GPU, Figure, FlavorName, NodeName
-from storage.audit import InterventionKind, InterventionState
+from storage.audit import Intervention, InterventionKind, InterventionState
 from storage.records import Json, Request, Role, Setting
 from storage.states import RequestState
+from storage.work import Work
 
 K = InterventionKind
 S = RequestState
 _DECLINED = TypeAdapter(Declined)
+TWIN_WITHIN = 60.0  # seconds in which the same order again is taken for the same order
+TWINS_AMONG = 20  # orders looked at for that, the latest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +66,9 @@ class Interventions(Office):
             if first and isinstance(planned, Declined):
                 work.inbox.remember(key, _remember(planned))
             elif first and isinstance(planned, _Plan):
-                end = wish.end.at(now)
-                stored = work.interventions.add(
-                    wish.kind,
-                    planned.target,
-                    actor=person_id,
-                    reason=wish.reason,
-                    at=moment(now),
-                    until=None if end is None else moment(end),
-                    wish=planned.wish,
-                )
+                twin = _twin(work, person_id, wish, planned, now)
+                stored = twin or _store(work, person_id, wish, planned, now)
+                first = twin is None
                 work.inbox.remember(key, {"intervention": stored.id})
                 known = {"intervention": stored.id}
         if isinstance(planned, Declined) and first:
@@ -251,6 +247,33 @@ class Interventions(Office):
     def _in_force(self, prefix: str) -> dict[str, Setting]:
         with self._store.read() as view:
             return {setting.name: setting for setting in view.settings.under(prefix)}
+
+
+def _store(work: Work, person_id: str, wish: Wish, planned: _Plan, now: float) -> Intervention:
+    end = wish.end.at(now)
+    return work.interventions.add(
+        wish.kind,
+        planned.target,
+        actor=person_id,
+        reason=wish.reason,
+        at=moment(now),
+        until=None if end is None else moment(end),
+        wish=planned.wish,
+    )
+
+
+def _twin(
+    work: Work, person_id: str, wish: Wish, planned: _Plan, now: float
+) -> Intervention | None:
+    """The same order of a moment ago: a button is pressed twice more often than it is meant."""
+    over = {InterventionState.ENDED, InterventionState.FAILED}
+    meant = (wish.kind, planned.target, person_id, wish.reason, planned.wish)
+    for one in work.interventions.latest(TWINS_AMONG):
+        recent = now - one.at.timestamp() < TWIN_WITHIN
+        same = meant == (one.kind, one.target, one.actor, one.reason, dict(one.wish))
+        if recent and same and one.state not in over:
+            return one
+    return None
 
 
 def _decline(wish: Wish, code: DeclineCode, near: tuple[str, ...] = (), **args: Figure) -> Declined:

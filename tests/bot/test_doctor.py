@@ -173,3 +173,25 @@ def test_the_manifest_asks_for_what_the_app_uses() -> None:
     assert [c["command"] for c in manifest["features"]["slash_commands"]] == ["/gpu"]
     assert [s["callback_id"] for s in manifest["features"]["shortcuts"]] == [FORM]
     assert {"commands", "chat:write", "app_mentions:read"} <= wanted_scopes()
+
+
+@pytest.mark.usefixtures("_well")
+@pytest.mark.parametrize(
+    ("text", "well", "seen"),
+    [
+        ("team-nlp: {team: nlp}\ngpu-admins: {role: admin}", True, "2 user groups"),
+        ("team-npl: {team: nlp}", False, "Slack has no user group team-npl"),
+        ("team-nlp: {role: boss}", False, "team-nlp: role"),
+    ],
+)
+def test_the_groups_file_is_compared_with_slack(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, *, well: bool, seen: str
+) -> None:
+    groups = tmp_path / "groups.yaml"
+    groups.write_text(text)
+    monkeypatch.setenv("GPUBOT_GROUPS", str(groups))
+    monkeypatch.delenv("GPUBOT_PEOPLE")
+    (found,) = [finding for finding in examine() if finding.what == "groups"]
+    assert found.well is well
+    assert seen in found.seen
+    assert all(finding.well for finding in examine() if finding.what == "people")

@@ -137,6 +137,18 @@ def test_the_same_delivery_again_orders_nothing_more(house: House) -> None:
     assert audit(house) == [(K.PAUSE, InterventionState.IN_FORCE)]
 
 
+def test_a_button_pressed_twice_orders_once(house: House) -> None:
+    run(house)
+    for again in (False, True):
+        answer = order(house, K.QUOTA, "nlp", gpus=8, confirmed=True)
+        assert isinstance(answer, Intervened)
+        assert answer.again is again
+    assert audit(house) == [(K.QUOTA, InterventionState.IN_FORCE)]
+    house.step(120.0)
+    order(house, K.QUOTA, "nlp", gpus=8, confirmed=True)  # later it is meant: a new end, say
+    assert len(audit(house)) == 2
+
+
 # -- pauses
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from bot.chat.actions import AskValue, ExtendValue, OfferValue
+from bot.chat.actions import AskValue, ExtendValue, LinkValue, OfferValue, WishValue
 
 EXTEND = {"v": 1, "request": "R-1042", "by": 7200.0, "ends": 1e9}
 
@@ -60,3 +60,44 @@ def test_a_line_to_ask_for_is_neither_empty_nor_endless() -> None:
     for line in ("", "x" * 401):
         with pytest.raises(ValidationError):
             AskValue.model_validate_json(json.dumps({"v": 1, "line": line}))
+
+
+WISH = {"v": 1, "kind": "quota", "target": "nlp", "reason": "budget", "gpus": 8, "after": 3600.0}
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"kind": "reboot"},
+        {"reason": ""},
+        {"reason": "x" * 301},
+        {"target": "x" * 101},
+        {"after": -1},
+        {"after": "Infinity"},
+        {"minute": 1440},
+        {"gpus": -1},
+        {"gpus": 1.5},
+        {"beneficiary": "R-1; R-2"},
+        {"move": "perhaps"},
+        {"v": 2},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_a_forged_order_is_not_read(forged: dict[str, object]) -> None:
+    read = WishValue.model_validate_json(json.dumps(WISH))
+    assert WishValue.of(read.wish()) == read
+    with pytest.raises(ValidationError):
+        WishValue.model_validate_json(json.dumps({**WISH, **forged}))
+
+
+LINK = {"v": 1, "person": "U0ANN", "team": "nlp", "agree": True}
+
+
+@pytest.mark.parametrize(
+    "forged", [{"person": "<!channel>"}, {"team": "x" * 101}, {"agree": "maybe"}, {"v": 2}], ids=str
+)
+def test_a_forged_answer_of_a_lead_is_not_read(forged: dict[str, object]) -> None:
+    assert LinkValue.model_validate_json(json.dumps(LINK)).agree
+    with pytest.raises(ValidationError):
+        LinkValue.model_validate_json(json.dumps({**LINK, **forged}))
