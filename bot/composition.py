@@ -268,7 +268,7 @@ class Bot:
             Tick(name="cards", run=sweep(cards), every=_paced(60.0, pace), limit=60.0),
             Tick(name="calls", run=self._call_next, every=5.0, limit=30.0),
             Tick(name="roll", run=self._register.tick, every=3.0, limit=60.0),
-            Tick(name="ahead", run=self._look_ahead, every=_paced(60.0, pace), limit=120.0),
+            Tick(name="ahead", run=self._look_ahead, every=_paced(20.0, pace), limit=120.0),
             Tick(name="people", run=self._core.directory.refresh, every=30.0, limit=10.0),
             Tick(name="heartbeat", run=self._beat, every=2.0, limit=10.0),
             Tick(name="socket", run=self._listen, every=10.0, limit=60.0),

@@ -8,6 +8,7 @@ without an answer, and asks again later.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -31,6 +32,17 @@ class Foresight:
         self._copy: Engine | None = None
         self._revision = -1
         self._known: dict[str, Prospect] = {}
+        self.rest = 1.0  # seconds of rest for each second of looking
+        self._rests_until = 0.0
+
+    def glance(self, ask: Callable[[Engine, Seconds], T], *, patience: Seconds) -> T:
+        """As `look`, for what is only good to know: not while others look, nor soon after.
+
+        So that looking ahead takes no more than its share of the processor, however many ask.
+        """
+        if time.monotonic() < self._rests_until:
+            raise NotReady
+        return self.look(ask, patience=patience)
 
     def look(self, ask: Callable[[Engine, Seconds], T], *, patience: Seconds) -> T:
         """Ask a copy of the engine as it is now, which may be changed at will only if forked.
@@ -40,8 +52,12 @@ class Foresight:
         if not self._lock.acquire(timeout=patience):
             raise NotReady
         try:
+            began = time.monotonic()
             copy = self._control.read(self._fresh)
-            return ask(copy, self._control.clock.now())
+            found = ask(copy, self._control.clock.now())
+            ended = time.monotonic()
+            self._rests_until = ended + self.rest * (ended - began)
+            return found
         finally:
             self._lock.release()
 

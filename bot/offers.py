@@ -1,6 +1,6 @@
 """Changes a person could accept so that a request starts sooner, as asks to be tried.
 
-These are only candidates: the engine tries each, and what does not start sooner is not
+These are only candidates, and few, for each costs a trial: what does not start sooner is not
 offered (`scheduler.offers`).
 """
 
@@ -19,7 +19,7 @@ from scheduler.model import Reservation, Seconds, Spend, Workload
 from scheduler.offers import OfferKind
 
 QUARTER_HOUR: Seconds = 900.0
-LEASES_AT_MOST = 4
+LEASES_AT_MOST = 2
 _WORKLOAD = TypeAdapter(Workload)
 
 
@@ -53,10 +53,8 @@ def candidates(
     for topology in _looser(ask, terms):
         yield OfferKind.LOOSER_TOPOLOGY, Change(topology=topology)
     pods, each = ask.pods or 1, ask.gpus_per_pod or 1
-    parts = 2
-    while each % parts == 0 and parts <= 4:
-        yield OfferKind.SPLIT, Change(pods=pods * parts, gpus_per_pod=each // parts)
-        parts *= 2
+    if each % 2 == 0:
+        yield OfferKind.SPLIT, Change(pods=pods * 2, gpus_per_pod=each // 2)
     if not ask.preemptible and ask.spend is Spend.LOW:
         yield OfferKind.PREEMPTIBLE, Change(preemptible=True)
     for model in terms.models:
@@ -70,9 +68,9 @@ def candidates(
 
 
 def _fewer(pods: int, each: int) -> Iterator[tuple[int, int]]:
-    """Three quarters, a half and a quarter of the pods; of a single pod, of its GPUs."""
+    """Three quarters and a half of the pods; of a single pod, of its GPUs."""
     seen = {(pods, each)}
-    for part in (0.75, 0.5, 0.25):
+    for part in (0.75, 0.5):
         size = (int(pods * part), each) if pods > 1 else (1, int(each * part))
         if min(size) >= 1 and size not in seen:
             seen.add(size)
@@ -80,14 +78,12 @@ def _fewer(pods: int, each: int) -> Iterator[tuple[int, int]]:
 
 
 def _shorter(ask: Ask, reservations: Sequence[Reservation], now: Seconds) -> list[Seconds]:
-    """A half and a quarter of the lease, and what would end before large work is to start."""
+    """What would end before large work is to start, and a half of the lease: the longest two."""
     lease = ask.duration
     if lease is None:
         return []
     gaps = [one.at - now - QUARTER_HOUR for one in reservations]
-    found = dict.fromkeys(
-        length // QUARTER_HOUR * QUARTER_HOUR for length in (*gaps, lease / 2, lease / 4)
-    )
+    found = dict.fromkeys(length // QUARTER_HOUR * QUARTER_HOUR for length in (*gaps, lease / 2))
     short = sorted((one for one in found if SHORTEST_LEASE <= one < lease), reverse=True)
     return short[:LEASES_AT_MOST]
 

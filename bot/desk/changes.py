@@ -104,7 +104,7 @@ class Changing(Office):
         decided = again or self._carried_out(kept.event)
         if decided and not self._is_done(kept):
             return self._overtaken(kept)
-        self._foresight.keep(kept.request, None)
+        self.foresight.keep(kept.request, None)
         return Changed(
             kind=KINDS[kept.kind],
             card=self.card(kept.request),

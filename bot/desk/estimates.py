@@ -69,7 +69,7 @@ class Estimates(Giving):
         if isinstance(planned, Refused):
             return self._with_example(planned, ask, person, now)
         request = new_request(planned, UNNAMED, ask.text, Source.CHAT, now)
-        prospect = self._foresight.look(
+        prospect = self.foresight.look(
             lambda engine, at: self._consider(engine, at, request, person), patience=STARE
         )
         if prospect is None:
@@ -104,14 +104,14 @@ class Estimates(Giving):
         """As `Changing._change`; what still waits is looked at anew."""
         answer = super()._change(person_id, key, judge)
         if isinstance(answer, Changed) and answer.decided and answer.card.state is S.WAITING:
-            self._foresee(answer.card.request, GLIMPSE)
+            self._foresee(answer.card.request, STARE)
             answer = dataclasses.replace(answer, card=self.card(answer.card.request))
         return answer
 
     def _held_up(self, request: Request, lease: Seconds) -> tuple[HeldUp, ...]:
         """Who would start later if a lease were longer, by playing both; at a glance if busy."""
         try:
-            return self._foresight.look(
+            return self.foresight.look(
                 lambda engine, now: delayed(engine, request.workload.id, lease, now),
                 patience=STARE,
             )
@@ -124,30 +124,31 @@ class Estimates(Giving):
             waiting = view.requests.from_source(Source.CHAT, [S.WAITING])[:SWEPT]
         if not waiting:
             return
-        for request in [one for one in waiting if self._foresight.of(one.id) is None][:WHOLE]:
+        for request in [one for one in waiting if self.foresight.of(one.id) is None][:WHOLE]:
             self._foresee(request.id, STARE)
-        before = {one.id: self._foresight.of(one.id) for one in waiting}
-        self._foresight.look(lambda engine, now: self._renew(engine, now, waiting), patience=STARE)
-        moved = [one for one in waiting if _moved(before[one.id], self._foresight.of(one.id))]
+        before = {one.id: self.foresight.of(one.id) for one in waiting}
+        self.foresight.look(lambda engine, now: self._renew(engine, now, waiting), patience=STARE)
+        moved = [one for one in waiting if _moved(before[one.id], self.foresight.of(one.id))]
         self._keep(waiting, moved)
 
     # -- looking ---------------------------------------------------------------------
 
     def _foresee(self, request_id: str, patience: Seconds) -> None:
-        """Look ahead for a request and remember what was seen; nothing if others look just now."""
+        """Look ahead for a request and remember what was seen; nothing if that takes too long."""
         with self._store.read() as view:
             request = view.requests.get(request_id)
         if request is None or request.state is not S.WAITING:
             return
         owner = self._directory.person(request.workload.owner)
+        look = self.foresight.glance if patience <= GLIMPSE else self.foresight.look
         try:
-            prospect = self._foresight.look(
+            prospect = look(
                 lambda engine, now: self._consider(engine, now, request, owner),
                 patience=patience,
             )
         except NotReady:
             return
-        self._foresight.keep(request.id, prospect)
+        self.foresight.keep(request.id, prospect)
         if prospect is not None:
             self._keep([request], [request])
 
@@ -215,7 +216,7 @@ class Estimates(Giving):
         if request.state is not S.WAITING:
             return refuse(RefusalCode.IN_TRANSIT, request=request.id, state=request.state)
         try:
-            found = self._foresight.look(
+            found = self.foresight.look(
                 lambda engine, now: self._find(engine, now, person, request, offer),
                 patience=STARE,
             )
@@ -254,7 +255,7 @@ class Estimates(Giving):
     def _renew(self, engine: Engine, now: Seconds, waiting: Iterable[Request]) -> None:
         """Remember fresh forecasts, with those of the offers that still start sooner."""
         for request in waiting:
-            known = self._foresight.of(request.id)
+            known = self.foresight.of(request.id)
             try:
                 forecast = engine.forecast(WorkloadId(request.id), now)
             except EngineError:  # storage was read a moment earlier or later
@@ -264,11 +265,11 @@ class Estimates(Giving):
             still = tuple(
                 o for o in offers if o.start > now and (likely is None or o.start < likely)
             )
-            self._foresight.keep(request.id, Prospect(forecast=forecast, offers=still, at=now))
+            self.foresight.keep(request.id, Prospect(forecast=forecast, offers=still, at=now))
 
     def _keep(self, foreseen: Iterable[Request], drawn: Iterable[Request]) -> None:
         """Store the first estimates of some requests, and have the cards of others drawn again."""
-        prospects = {one.id: self._foresight.of(one.id) for one in foreseen}
+        prospects = {one.id: self.foresight.of(one.id) for one in foreseen}
         with self._store.write() as work:
             known = work.estimates.known(list(prospects))
             for request in foreseen:

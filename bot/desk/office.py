@@ -45,7 +45,7 @@ class Office:
         self._directory = directory
         self.patience = patience
         self._waiting_at_most = waiting_at_most
-        self._foresight = Foresight(control)
+        self.foresight = Foresight(control)
 
     def setting(self, name: str) -> Setting | None:
         """A stored setting, or None."""
@@ -107,7 +107,7 @@ class Office:
 
     def _foreseen(self, request_id: str, now: float) -> Prospect | None:
         """What was last foreseen for a request, unless that is long ago."""
-        found = self._foresight.of(request_id)
+        found = self.foresight.of(request_id)
         return found if found is not None and now - found.at <= FORESEEN else None
 
 

@@ -33,6 +33,7 @@ def prompt(house: House) -> House:
     """Let the loop go round whenever it is woken."""
     house.step()
     house.desk.patience = 1.0
+    house.desk.foresight.rest = 0.0
     house.control.on_wake = house.control.step
     return house
 
@@ -307,3 +308,16 @@ def test_a_lease_grows_where_nobody_starts_later_for_it(house: House) -> None:
     assert again.args["first"] == rival
     longest = house.desk.extend(LEA.id, "R-1002", HOUR, key=house.key())
     assert isinstance(longest, Changed)  # the other node of the team is free long before
+
+
+def test_what_is_only_good_to_know_waits_while_the_desk_rests(house: House) -> None:
+    busy(house)
+    house.desk.foresight.rest = 1e9
+    first = ask(house, gpus=8)
+    assert first.card.prospect is not None
+    second = ask(house, gpus=8)
+    assert second.card.prospect is None
+    assert ahead(house, second.card.request).forecast.likely is not None  # who asks is told
+    third = ask(house, gpus=8)
+    house.desk.look_ahead()
+    assert house.desk.card(third.card.request).prospect is not None
