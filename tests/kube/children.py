@@ -11,6 +11,7 @@ from tests.kube.operations import create
 from tests.kube.ownership import Manager, note_update
 from tests.kube.removal import DeleteOptions, delete
 from tests.kube.store import Stored
+from tests.kube.tags import OWNED
 
 FINISHED = frozenset({"Succeeded", "Failed"})
 
@@ -18,7 +19,7 @@ FINISHED = frozenset({"Succeeded", "Failed"})
 def by_controller(cluster: Cluster, kind: Kind) -> dict[str, list[Stored]]:
     """Objects by the uid of their controller, in order of name."""
     found: dict[str, list[Stored]] = {}
-    for stored in cluster.store.all(kind):
+    for stored in cluster.store.tagged(kind, OWNED):
         owner = controller_of(stored.body)
         if owner is not None:
             found.setdefault(owner["uid"], []).append(stored)

@@ -12,14 +12,15 @@ from tests.kube.kinds import NODE, POD
 from tests.kube.namespace_end import step_namespaces
 from tests.kube.removal import FOREGROUND, ORPHAN, DeleteOptions, delete
 from tests.kube.store import Stored
+from tests.kube.tags import ENDING, OWNED, on_node
 
 _QUARANTINE = timedelta(seconds=40)
 _OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 
 
-def _everything(cluster: Cluster) -> Iterable[Stored]:
+def _all_tagged(cluster: Cluster, tag: str) -> Iterable[Stored]:
     for kind in cluster.store.kinds():
-        yield from cluster.store.all(kind)
+        yield from cluster.store.tagged(kind, tag)
 
 
 def _owners(body: Json) -> list[Json]:
@@ -31,10 +32,8 @@ def step_garbage(cluster: Cluster) -> int:
     """One pass of all collectors; how many objects were written."""
     started = cluster.store.version
     dependents = _dependents(cluster)
-    for stored in tuple(_everything(cluster)):
+    for stored in tuple(_all_tagged(cluster, ENDING)):
         finalizers = stored.body["metadata"].get("finalizers", ())
-        if "deletionTimestamp" not in stored.body["metadata"]:
-            continue
         if ORPHAN in finalizers:
             _orphan(cluster, stored, dependents)
         elif FOREGROUND in finalizers:
@@ -47,7 +46,7 @@ def step_garbage(cluster: Cluster) -> int:
 
 def _dependents(cluster: Cluster) -> dict[str, list[Stored]]:
     found: dict[str, list[Stored]] = {}
-    for stored in _everything(cluster):
+    for stored in _all_tagged(cluster, OWNED):
         for owner in _owners(stored.body):
             found.setdefault(owner["uid"], []).append(stored)
     return found
@@ -85,8 +84,20 @@ def _end_in_front(cluster: Cluster, owner: Stored, dependents: dict[str, list[St
             drop_finalizer(cluster, live, FOREGROUND)
 
 
+def _is_present(cluster: Cluster, uid: str, dependents: list[Stored]) -> bool:
+    """Whether the owner with this uid exists, as its dependents name it."""
+    stored = dependents[0]
+    reference = next(each for each in _owners(stored.body) if each["uid"] == uid)
+    kind = cluster.kinds.find_object(reference["apiVersion"], reference["kind"])
+    if kind is None:
+        return False
+    namespace = stored.key[0] if kind.namespaced else ""
+    found = cluster.get(kind, namespace, reference["name"])
+    return found is not None and found.body["metadata"]["uid"] == uid
+
+
 def _collect_ownerless(cluster: Cluster, dependents: dict[str, list[Stored]]) -> None:
-    present = {stored.body["metadata"]["uid"] for stored in _everything(cluster)}
+    present = {uid for uid in dependents if _is_present(cluster, uid, dependents[uid])}
     for uid in sorted(dependents.keys() - present):
         for stored in dependents[uid]:
             live = cluster.store.get(stored.kind, stored.key)
@@ -100,25 +111,21 @@ def _collect_lost_pods(cluster: Cluster) -> None:
     """Pods of a node that has gone for 40 s, and terminating ones of a node out of service."""
     nodes = {node.key[1]: node.body for node in cluster.store.all(NODE)}
     now = cluster.clock.now()
-    gone = {
-        str(pod.body["spec"]["nodeName"])
-        for pod in cluster.store.all(POD)
-        if pod.body["spec"].get("nodeName") and pod.body["spec"]["nodeName"] not in nodes
-    }
+    bound_to = [tag[5:] for tag in cluster.store.tags(POD) if tag.startswith("node ")]
+    gone = {name for name in bound_to if name not in nodes}
     for name in sorted(gone):
         cluster.missing_nodes.setdefault(name, now)
     for name in tuple(cluster.missing_nodes):
         if name not in gone:
             del cluster.missing_nodes[name]
-    for pod in cluster.store.all(POD):
-        name = pod.body["spec"].get("nodeName")
-        since = cluster.missing_nodes.get(str(name))
-        if since is not None and now >= since + _QUARANTINE:
-            _force(cluster, pod)
-        elif name in nodes and "deletionTimestamp" in pod.body["metadata"]:
-            taints = dig(nodes[name], "spec.taints", [])
-            if any(taint["key"] == _OUT_OF_SERVICE for taint in taints):
+        elif now >= cluster.missing_nodes[name] + _QUARANTINE:
+            for pod in cluster.store.tagged(POD, on_node(name)):
                 _force(cluster, pod)
+    for pod in cluster.store.tagged(POD, ENDING):
+        node = nodes.get(str(pod.body["spec"].get("nodeName")))
+        taints = dig(node, "spec.taints", []) if node is not None else []
+        if any(taint["key"] == _OUT_OF_SERVICE for taint in taints):
+            _force(cluster, pod)
 
 
 def _force(cluster: Cluster, pod: Stored) -> None:

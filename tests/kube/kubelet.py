@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from tests.kube.children import is_active, is_terminating
+from tests.kube.children import is_terminating
 from tests.kube.cluster import Cluster, Options, Request, Target
 from tests.kube.defaults import fill_pod_spec
-from tests.kube.documents import Json, condition_of, copy_of, dig, set_condition
+from tests.kube.documents import Json, condition_of, copy_of, set_condition
 from tests.kube.kinds import NODE, POD
 from tests.kube.operations import replace
 from tests.kube.removal import DeleteOptions, delete
 from tests.kube.rights import ADMIN
 from tests.kube.store import Stored
+from tests.kube.tags import ENDING, STARTS, on_node
 
 _CONDITIONS = ("Initialized", "Ready", "ContainersReady", "PodReadyToStartContainers")
 
@@ -110,11 +111,8 @@ class Kubelet:
         with self._cluster.store.lock:
             waiting = [
                 pod
-                for pod in self._cluster.store.all(POD)
-                if pod.body["spec"].get("nodeName")
-                and is_active(pod.body)
-                and dig(pod.body, "status.phase") == "Pending"
-                and pod.body["spec"]["nodeName"] not in self._cluster.silent_nodes
+                for pod in self._cluster.store.tagged(POD, STARTS)
+                if pod.body["spec"]["nodeName"] not in self._cluster.silent_nodes
             ]
             for pod in waiting:
                 self._start(pod)
@@ -125,9 +123,8 @@ class Kubelet:
         with self._cluster.store.lock:
             ending = [
                 pod
-                for pod in self._cluster.store.all(POD)
-                if is_terminating(pod.body)
-                and pod.body["metadata"].get("deletionGracePeriodSeconds")
+                for pod in self._cluster.store.tagged(POD, ENDING)
+                if pod.body["metadata"].get("deletionGracePeriodSeconds")
                 and pod.body["spec"].get("nodeName") not in self._cluster.silent_nodes
             ]
             for pod in ending:
@@ -138,11 +135,7 @@ class Kubelet:
         """The machine is no more: its pods are removed at once, asked or not; how many."""
         self.silence(node)
         with self._cluster.store.lock:
-            lost = [
-                pod
-                for pod in self._cluster.store.all(POD)
-                if pod.body["spec"].get("nodeName") == node
-            ]
+            lost = list(self._cluster.store.tagged(POD, on_node(node)))
             for pod in lost:
                 self._remove(pod)
         return len(lost)

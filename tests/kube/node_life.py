@@ -19,6 +19,7 @@ from tests.kube.kinds import NODE, POD
 from tests.kube.removal import DeleteOptions, delete
 from tests.kube.scheduling import tolerates
 from tests.kube.store import Stored
+from tests.kube.tags import on_node
 
 _NEVER_REPORTED = ("MemoryPressure", "DiskPressure", "PIDPressure")
 _NOT_READY = "node.kubernetes.io/not-ready"
@@ -130,9 +131,7 @@ def _taint(cluster: Cluster, node: Stored) -> Stored:
 
 def _unready_pods(cluster: Cluster, name: str) -> None:
     """The pods of a node that is not ready are not ready either."""
-    for pod in cluster.store.all(POD):
-        if pod.body["spec"].get("nodeName") != name:
-            continue
+    for pod in cluster.store.tagged(POD, on_node(name)):
         ready = condition_of(pod.body, "Ready")
         if ready is None or ready["status"] != "True":
             continue
@@ -143,13 +142,15 @@ def _unready_pods(cluster: Cluster, name: str) -> None:
 
 
 def _drive_out(cluster: Cluster) -> None:
-    nodes = {node.key[1]: node.body for node in cluster.store.all(NODE)}
-    for pod in cluster.store.all(POD):
-        node = nodes.get(str(pod.body["spec"].get("nodeName")))
-        if node is None or not is_active(pod.body):
-            continue
-        taints = [t for t in dig(node, "spec.taints", []) if t["effect"] == "NoExecute"]
-        if any(_is_due(cluster, pod.body, taint) for taint in taints):
+    for node in cluster.store.all(NODE):
+        taints = [t for t in dig(node.body, "spec.taints", []) if t["effect"] == "NoExecute"]
+        if taints:
+            _drive_out_of(cluster, node.key[1], taints)
+
+
+def _drive_out_of(cluster: Cluster, node: str, taints: list[Json]) -> None:
+    for pod in cluster.store.tagged(POD, on_node(node)):
+        if is_active(pod.body) and any(_is_due(cluster, pod.body, taint) for taint in taints):
             _evict(cluster, pod)
 
 

@@ -13,6 +13,7 @@ from tests.kube.kinds import POD
 from tests.kube.recorder import record_scheduling
 from tests.kube.removal import DeleteOptions, delete
 from tests.kube.store import Stored
+from tests.kube.tags import on_node
 
 
 def _priority(pod: Stored) -> int:
@@ -23,8 +24,7 @@ def waits_for_victims(cluster: Cluster, pod: Stored) -> bool:
     """Whether the pod has a node in view on which others still end for it."""
     node = pod.body["status"].get("nominatedNodeName")
     return node is not None and any(
-        each.body["spec"].get("nodeName") == node and is_terminating(each.body)
-        for each in cluster.store.all(POD)
+        is_terminating(each.body) for each in cluster.store.tagged(POD, on_node(node))
     )
 
 
@@ -32,11 +32,8 @@ def victims_on(cluster: Cluster, pod: Stored, node: str, free: int) -> list[Stor
     """The fewest pods of lower priority that make room on a node, the lowest first."""
     lower = [
         each
-        for each in cluster.store.all(POD)
-        if each.body["spec"].get("nodeName") == node
-        and not is_finished(each.body)
-        and is_active(each.body)
-        and _priority(each) < _priority(pod)
+        for each in cluster.store.tagged(POD, on_node(node))
+        if not is_finished(each.body) and is_active(each.body) and _priority(each) < _priority(pod)
     ]
     lower.sort(key=lambda each: (_priority(each), each.key))
     chosen: list[Stored] = []

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field
 
-from tests.kube.children import is_active, is_finished, put_changed
+from tests.kube.children import is_active, put_changed
 from tests.kube.cluster import Cluster, Request, Target
 from tests.kube.documents import Json, condition_of, copy_of, dig, labels_of, set_condition
 from tests.kube.gpus import GPU, gpus_of
@@ -23,6 +23,7 @@ from tests.kube.scheduler_preemption import (
 from tests.kube.selectors import selects
 from tests.kube.store import Stored
 from tests.kube.subresources import bind
+from tests.kube.tags import HOLDS, WAITS
 
 SCHEDULER = "default-scheduler"
 
@@ -98,9 +99,9 @@ class _Room:
             for node in self.nodes
         }
         self.largest = max(self.free.values(), default=0)
-        for pod in cluster.store.all(POD):
-            name = pod.body["spec"].get("nodeName")
-            if name in self.free and not is_finished(pod.body):
+        for pod in cluster.store.tagged(POD, HOLDS):
+            name = pod.body["spec"]["nodeName"]
+            if name in self.free:
                 self.free[name] -= gpus_of(pod.body["spec"])
 
     def first_fit(self, spec: Json) -> tuple[str | None, Counter[str]]:
@@ -133,7 +134,7 @@ class _Room:
 def step_scheduler(cluster: Cluster) -> int:
     """Bind what fits and say of the rest why it does not; how many objects were written."""
     started = cluster.store.version
-    waiting = [pod for pod in cluster.store.all(POD) if _waits(pod.body)]
+    waiting = [pod for pod in cluster.store.tagged(POD, WAITS) if _waits(pod.body)]
     if not waiting:
         return 0
     room = _Room(cluster)

@@ -15,6 +15,7 @@ from threading import RLock
 
 from tests.kube.documents import Json
 from tests.kube.kinds import Kind
+from tests.kube.tags import tags_of
 
 Key = tuple[str, str]  # namespace ("" for cluster scope) and name
 
@@ -27,6 +28,7 @@ class Stored:
     key: Key
     version: int
     body: Json
+    tags: tuple[str, ...] = ()
     _encoded: bytes | None = None
 
     def encoded(self) -> bytes:
@@ -60,6 +62,22 @@ class _Shelf:
     objects: dict[Key, Stored] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     sorted_keys: list[Key] | None = None
+    tagged: dict[str, set[Key]] = field(default_factory=dict)
+
+    def tag(self, stored: Stored) -> None:
+        for each in stored.tags:
+            self.tagged.setdefault(each, set()).add(stored.key)
+
+    def untag(self, stored: Stored) -> None:
+        for each in stored.tags:
+            keys = self.tagged[each]
+            keys.discard(stored.key)
+            if not keys:
+                del self.tagged[each]
+
+    def copy(self) -> _Shelf:
+        tagged = {tag: set(keys) for tag, keys in self.tagged.items()}
+        return _Shelf(dict(self.objects), list(self.entries), self.sorted_keys, tagged)
 
 
 @dataclass(frozen=True)
@@ -104,15 +122,31 @@ class Store:
         found = (shelf.objects[key] for key in shelf.sorted_keys)
         return [each for each in found if namespace is None or each.key[0] == namespace]
 
+    def tagged(self, kind: Kind, tag: str) -> list[Stored]:
+        """The objects of a kind with a mark (see tags), by namespace and name."""
+        shelf = self._shelf(kind)
+        return [shelf.objects[key] for key in sorted(shelf.tagged.get(tag, ()))]
+
+    def has_tag(self, kind: Kind, tag: str) -> bool:
+        return tag in self._shelf(kind).tagged
+
+    def tags(self, kind: Kind) -> list[str]:
+        """All marks that any object of a kind has."""
+        return list(self._shelf(kind).tagged)
+
     def put(self, kind: Kind, key: Key, body: Json) -> Stored:
         """Create or replace; the body gets its resourceVersion here."""
         self.version += 1
         body["metadata"]["resourceVersion"] = str(self.version)
-        stored = Stored(kind, key, self.version, body)
+        stored = Stored(kind, key, self.version, body, tags_of(kind, body))
         shelf = self._shelf(kind)
         before = shelf.objects.get(key)
         if before is None:
             shelf.sorted_keys = None
+        elif before.tags != stored.tags:
+            shelf.untag(before)
+        if before is None or before.tags != stored.tags:
+            shelf.tag(stored)
         shelf.objects[key] = stored
         self._note(shelf, Entry(self.version, before, stored))
         return stored
@@ -121,6 +155,7 @@ class Store:
         """Take an object away; its last form carries the version of the deletion."""
         shelf = self._shelf(kind)
         before = shelf.objects.pop(key)
+        shelf.untag(before)
         shelf.sorted_keys = None
         self.version += 1
         self._note(shelf, Entry(self.version, before, None))
@@ -170,19 +205,13 @@ class Store:
 
     def snapshot(self) -> Snapshot:
         """The state now, to go back to."""
-        shelves = {
-            kind: _Shelf(dict(shelf.objects), list(shelf.entries), shelf.sorted_keys)
-            for kind, shelf in self._shelves.items()
-        }
+        shelves = {kind: shelf.copy() for kind, shelf in self._shelves.items()}
         return Snapshot(self.version, self.compacted, shelves)
 
     def put_back(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot, which stays usable."""
         self.version, self.compacted = snapshot.version, snapshot.compacted
-        self._shelves = {
-            kind: _Shelf(dict(shelf.objects), list(shelf.entries), shelf.sorted_keys)
-            for kind, shelf in snapshot.shelves.items()
-        }
+        self._shelves = {kind: shelf.copy() for kind, shelf in snapshot.shelves.items()}
 
     def kinds(self) -> Iterator[Kind]:
         return iter(tuple(self._shelves))
