@@ -9,6 +9,5 @@ GPU = "nvidia.com/gpu"
 
 def gpus_of(spec: Json) -> int:
     """The sum over the containers of a pod's spec."""
-    return sum(
-        int(dig(each, "resources.requests", {}).get(GPU, 0)) for each in spec.get("containers", ())
-    )
+    containers = spec.get("containers", ())
+    return sum(int(dig(each, "resources.requests", {}).get(GPU, 0)) for each in containers)
