@@ -1,0 +1,306 @@
+"""What is kept of each object: the few fields that decisions hang on.
+
+A pod costs a few hundred bytes here and some ten thousand as the API sends it. Everything is
+read defensively: an object that others wrote may lack or garble any field.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.clusters.kubernetes import names
+from bot.clusters.kubernetes.connection import Json
+from scheduler.model import (
+    Node,
+    NodeName,
+    Operator,
+    Requirement,
+    ResourceName,
+    Taint,
+    TaintEffect,
+    Toleration,
+)
+from scheduler.quantities import QuantityError, read_quantity
+
+log = logging.getLogger(__name__)
+
+Amounts = Mapping[ResourceName, int]
+_NOT_READY = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+_CORDONED = "node.kubernetes.io/unschedulable"
+_OURS_ALONE = (names.ADMITTED, names.DECISION, names.GRANT, names.STOP_AT)
+
+
+class Phase(enum.StrEnum):
+    """A pod's phase as the kubelet tells it."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """What controls an object."""
+
+    kind: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodFacts:
+    """A pod. `terminating`: its deletion was asked for; it holds its node until it is gone.
+
+    `gates` are the names of its scheduling gates; `labels` and `annotations` only those of our
+    prefix; `index` its completion index.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    version: str
+    node: NodeName | None
+    phase: Phase
+    ready: bool
+    terminating: bool
+    gates: tuple[str, ...]
+    requests: Amounts
+    owner: Owner | None
+    index: int | None
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    disrupted: bool = False
+
+    @property
+    def finished(self) -> bool:
+        """Whether its containers have ended for good: it holds nothing any more."""
+        return self.phase in {Phase.SUCCEEDED, Phase.FAILED}
+
+    @property
+    def occupies(self) -> bool:
+        """Whether it takes room on a node."""
+        return self.node is not None and not self.finished
+
+    @property
+    def gated(self) -> bool:
+        """Whether our gate is on it."""
+        return names.GATE in self.gates
+
+
+class JobEnd(enum.StrEnum):
+    """How a Job ended."""
+
+    COMPLETE = "Complete"
+    FAILED = "Failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodShape:
+    """One pod as its template describes it."""
+
+    requests: Amounts
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    affinity: tuple[tuple[Requirement, ...], ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFacts:
+    """A Job. `pods` is how many run at once; `doomed` that it has failed but pods still end."""
+
+    uid: str
+    namespace: str
+    name: str
+    version: str
+    suspended: bool
+    pods: int
+    indexed: bool
+    shape: PodShape
+    end: JobEnd | None
+    doomed: bool
+    deleting: bool
+    created: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+
+
+def node_of(obj: Json) -> Node:
+    """A node with what it allows pods to use; what others hold is taken off by the mirror."""
+    meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+    taints = tuple(_taints(spec.get("taints") or ()))
+    conditions = {one.get("type"): one.get("status") for one in status.get("conditions") or ()}
+    return Node(
+        name=NodeName(meta["name"]),
+        labels=dict(meta.get("labels") or {}),
+        capacity=amounts_of(status.get("allocatable") or {}, f"node {meta['name']}"),
+        taints=tuple(t for t in taints if t.key != _CORDONED and t.key not in _NOT_READY),
+        ready=conditions.get("Ready") == "True" and not any(t.key in _NOT_READY for t in taints),
+        schedulable=not spec.get("unschedulable", False),
+    )
+
+
+def pod_of(obj: Json) -> PodFacts:
+    """The facts of a pod."""
+    meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+    conditions = {one.get("type"): one.get("status") for one in status.get("conditions") or ()}
+    node = spec.get("nodeName")
+    phase = status.get("phase")
+    index = (meta.get("annotations") or {}).get(names.INDEX)
+    return PodFacts(
+        uid=meta["uid"],
+        namespace=meta["namespace"],
+        name=meta["name"],
+        version=meta["resourceVersion"],
+        node=NodeName(node) if node else None,
+        phase=Phase(phase) if phase in set(Phase) else Phase.UNKNOWN,
+        ready=conditions.get("Ready") == "True",
+        terminating=bool(meta.get("deletionTimestamp")),
+        gates=tuple(gate["name"] for gate in spec.get("schedulingGates") or ()),
+        requests=requests_of(spec, f"pod {meta['namespace']}/{meta['name']}"),
+        owner=_owner(meta),
+        index=int(index) if index is not None and index.isdigit() else None,
+        labels=ours(meta.get("labels")),
+        annotations=ours(meta.get("annotations")),
+        disrupted=conditions.get("DisruptionTarget") == "True",
+    )
+
+
+def job_of(obj: Json) -> JobFacts:
+    """The facts of a Job."""
+    meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+    conditions = {one.get("type"): one.get("status") for one in status.get("conditions") or ()}
+    held = {kind for kind, value in conditions.items() if value == "True"}
+    template = spec.get("template") or {}
+    pods = spec.get("parallelism", 1)
+    completions = spec.get("completions")
+    return JobFacts(
+        uid=meta["uid"],
+        namespace=meta["namespace"],
+        name=meta["name"],
+        version=meta["resourceVersion"],
+        suspended=bool(spec.get("suspend")),
+        pods=pods if completions is None else min(pods, completions),
+        indexed=spec.get("completionMode") == "Indexed",
+        shape=shape_of(template.get("spec") or {}, f"Job {meta['namespace']}/{meta['name']}"),
+        end=next((end for end in JobEnd if end.value in held), None),
+        doomed="FailureTarget" in held,
+        deleting=bool(meta.get("deletionTimestamp")),
+        created=str(meta.get("creationTimestamp") or ""),
+        labels=ours(meta.get("labels")),
+        annotations=ours(meta.get("annotations")),
+    )
+
+
+def shape_of(spec: Json, whose: str) -> PodShape:
+    """What one pod of a template needs and puts up with."""
+    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ) or {}
+    return PodShape(
+        requests={**requests_of(spec, whose), ResourceName("pods"): 1},
+        node_selector=dict(spec.get("nodeSelector") or {}),
+        affinity=tuple(_requirements(term) for term in required.get("nodeSelectorTerms") or ()),
+        tolerations=tuple(_tolerations(spec.get("tolerations") or ())),
+    )
+
+
+def requests_of(spec: Json, whose: str) -> dict[ResourceName, int]:
+    """What a pod takes of each resource: its containers together, or its largest first step.
+
+    Sidecars (init containers that go on) count with the containers, and with every init
+    container that starts after them, as the scheduler counts.
+    """
+    steady: dict[ResourceName, int] = {}
+    for container in spec.get("containers") or ():
+        _add(steady, _needs(container, whose))
+    first: dict[ResourceName, int] = {}
+    sidecars: dict[ResourceName, int] = {}
+    for container in spec.get("initContainers") or ():
+        needs = _needs(container, whose)
+        if container.get("restartPolicy") == "Always":
+            _add(sidecars, needs)
+            needs = {}
+        at_once = dict(sidecars)
+        _add(at_once, needs)
+        first = {name: max(first.get(name, 0), at_once.get(name, 0)) for name in {*first, *at_once}}
+    _add(steady, sidecars)
+    total = {name: max(steady.get(name, 0), first.get(name, 0)) for name in {*steady, *first}}
+    _add(total, amounts_of(spec.get("overhead") or {}, whose))
+    return dict(sorted(total.items()))
+
+
+def amounts_of(raw: Mapping[str, Any], whose: str) -> dict[ResourceName, int]:
+    """Amounts in the engine's units; one that cannot be read is left out and logged."""
+    found: dict[ResourceName, int] = {}
+    for name, text in raw.items():
+        try:
+            found[ResourceName(name)] = read_quantity(ResourceName(name), text)
+        except QuantityError as error:
+            log.warning("%s: %s: %s", whose, name, error)
+    return found
+
+
+def ours(marks: Mapping[str, str] | None) -> dict[str, str]:
+    """The labels or annotations of our prefix."""
+    return {name: value for name, value in (marks or {}).items() if name.startswith(names.PREFIX)}
+
+
+def marks_of_the_bot(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Those of the annotations that only the bot writes."""
+    return {name: annotations[name] for name in _OURS_ALONE if name in annotations}
+
+
+def _needs(container: Json, whose: str) -> dict[ResourceName, int]:
+    resources = container.get("resources") or {}
+    limits = resources.get("limits") or {}
+    return amounts_of({**limits, **(resources.get("requests") or {})}, whose)
+
+
+def _add(total: dict[ResourceName, int], more: Amounts) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _owner(meta: Json) -> Owner | None:
+    for one in meta.get("ownerReferences") or ():
+        if one.get("controller"):
+            return Owner(kind=str(one["kind"]), name=str(one["name"]), uid=str(one["uid"]))
+    return None
+
+
+def _taints(raw: Iterable[Json]) -> Iterable[Taint]:
+    for one in raw:
+        if one.get("effect") in set(TaintEffect):
+            yield Taint(
+                key=str(one["key"]),
+                value=str(one.get("value") or ""),
+                effect=TaintEffect(one["effect"]),
+            )
+
+
+def _tolerations(raw: Iterable[Json]) -> Iterable[Toleration]:
+    for one in raw:
+        exists = one.get("operator") == "Exists"
+        effect = one.get("effect")
+        yield Toleration(
+            key=str(one.get("key") or ""),
+            value=None if exists else str(one.get("value") or ""),
+            effect=TaintEffect(effect) if effect in set(TaintEffect) else None,
+        )
+
+
+def _requirements(term: Json) -> tuple[Requirement, ...]:
+    return tuple(
+        Requirement(
+            key=one["key"],
+            operator=Operator(one["operator"]),
+            values=tuple(one.get("values") or ()),
+        )
+        for one in term.get("matchExpressions") or ()
+    )

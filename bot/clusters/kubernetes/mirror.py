@@ -1,0 +1,166 @@
+"""The cluster as it was last heard of, and what of it has changed since somebody looked.
+
+Watchers write, the loop reads; one lock guards it, held for moments. Nothing here decides.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from bot.clusters.kubernetes.connection import Json
+from bot.clusters.kubernetes.facts import JobFacts, PodFacts, job_of, node_of, pod_of
+from scheduler.model import PODS, Node, NodeName, ResourceName
+
+V = TypeVar("V")
+
+
+class Shelf(Generic[V]):
+    """Objects of one kind by a key, as a watcher's sink.
+
+    `moved(before, after)` is told of each change, under the lock; None is "was not" or "is not".
+    """
+
+    def __init__(
+        self,
+        lock: AbstractContextManager[bool],
+        read: Callable[[Json], V],
+        key: Callable[[V], str],
+        moved: Callable[[V | None, V | None], None],
+    ) -> None:
+        self.items: dict[str, V] = {}
+        self.on_news: Callable[[], None] = lambda: None
+        self._lock, self._read, self._key, self._moved = lock, read, key, moved
+
+    def replace(self, objects: Sequence[Json]) -> None:
+        """All there are."""
+        found = {self._key(value): value for value in map(self._read, objects)}
+        with self._lock:
+            for key in [key for key in self.items if key not in found]:
+                self._moved(self.items.pop(key), None)
+            for key, value in found.items():
+                self._keep(key, value)
+        self.on_news()
+
+    def put(self, obj: Json) -> None:
+        """One is new or changed."""
+        value = self._read(obj)
+        with self._lock:
+            self._keep(self._key(value), value)
+        self.on_news()
+
+    def drop(self, obj: Json) -> None:
+        """One is gone."""
+        with self._lock:
+            before = self.items.pop(self._key(self._read(obj)), None)
+            if before is not None:
+                self._moved(before, None)
+        self.on_news()
+
+    def _keep(self, key: str, value: V) -> None:
+        before = self.items.get(key)
+        if before != value:
+            self.items[key] = value
+            self._moved(before, value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What changed since the last look: nodes by name, Jobs by uid, owners of pods by uid."""
+
+    nodes: frozenset[NodeName]
+    jobs: frozenset[str]
+    owners: frozenset[str]
+
+
+class Mirror:
+    """Nodes by name, pods and Jobs by uid."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.nodes: Shelf[Node] = Shelf(self.lock, node_of, lambda n: n.name, self._move_node)
+        self.pods: Shelf[PodFacts] = Shelf(self.lock, pod_of, lambda p: p.uid, self._move_pod)
+        self.jobs: Shelf[JobFacts] = Shelf(self.lock, job_of, lambda j: j.uid, self._move_job)
+        self._on_node: dict[NodeName, set[str]] = {}
+        self._of_owner: dict[str, set[str]] = {}
+        self._changed_nodes: set[NodeName] = set()
+        self._changed_jobs: set[str] = set()
+        self._changed_owners: set[str] = set()
+
+    def hear(self, on_news: Callable[[], None]) -> None:
+        """Have something called, without the lock, whenever there may be news."""
+        for shelf in (self.nodes, self.pods, self.jobs):
+            shelf.on_news = on_news
+
+    def take_changes(self) -> Changes:
+        """What changed since the last call."""
+        with self.lock:
+            found = Changes(
+                nodes=frozenset(self._changed_nodes),
+                jobs=frozenset(self._changed_jobs),
+                owners=frozenset(self._changed_owners),
+            )
+            for changed in (self._changed_nodes, self._changed_jobs, self._changed_owners):
+                changed.clear()
+            return found
+
+    def pods_of(self, owner: str) -> tuple[PodFacts, ...]:
+        """The pods that an object (by uid) controls, by name and uid."""
+        with self.lock:
+            found = [self.pods.items[uid] for uid in self._of_owner.get(owner, ())]
+        return tuple(sorted(found, key=lambda pod: (pod.name, pod.uid)))
+
+    def pods_on(self, node: NodeName) -> tuple[PodFacts, ...]:
+        """The pods that take room on a node, by uid."""
+        with self.lock:
+            return tuple(self.pods.items[uid] for uid in sorted(self._on_node.get(node, ())))
+
+    def occupied(self, node: NodeName, ours: Callable[[PodFacts], bool]) -> dict[ResourceName, int]:
+        """What pods that are not ours hold of a node, by resource."""
+        held: dict[ResourceName, int] = {}
+        for pod in self.pods_on(node):
+            if not ours(pod):
+                for name, amount in (*pod.requests.items(), (PODS, 1)):
+                    held[name] = held.get(name, 0) + amount
+        return held
+
+    def _move_node(self, before: Node | None, after: Node | None) -> None:
+        for node in (before, after):
+            if node is not None:
+                self._changed_nodes.add(node.name)
+
+    def _move_job(self, before: JobFacts | None, after: JobFacts | None) -> None:
+        for job in (before, after):
+            if job is not None:
+                self._changed_jobs.add(job.uid)
+
+    def _move_pod(self, before: PodFacts | None, after: PodFacts | None) -> None:
+        if before is not None:
+            if before.node is not None:
+                _discard(self._on_node, before.node, before.uid)
+            if before.owner is not None:
+                _discard(self._of_owner, before.owner.uid, before.uid)
+        if after is not None:
+            if after.node is not None and after.occupies:
+                self._on_node.setdefault(after.node, set()).add(after.uid)
+            if after.owner is not None:
+                self._of_owner.setdefault(after.owner.uid, set()).add(after.uid)
+        for pod in (before, after):
+            if pod is not None and pod.node is not None:
+                self._changed_nodes.add(pod.node)
+            if pod is not None and pod.owner is not None:
+                self._changed_owners.add(pod.owner.uid)
+
+
+K = TypeVar("K", bound=str)
+
+
+def _discard(index: dict[K, set[str]], key: K, uid: str) -> None:
+    held = index.get(key)
+    if held is not None:
+        held.discard(uid)
+        if not held:
+            del index[key]

@@ -1,0 +1,32 @@
+"""The labels, annotations and the gate by which the bot and Kubernetes objects know each other.
+
+People write the labels of a request; the bot alone writes the annotations.
+"""
+
+from __future__ import annotations
+
+PREFIX = "gpubot.dev/"
+
+MANAGED = PREFIX + "managed"  # on a namespace: GPU pods in it wait for the bot
+GATE = PREFIX + "admission"  # the scheduling gate of a pod that waits
+
+TEAM = PREFIX + "team"
+SPEND = PREFIX + "spend"
+PREEMPTIBLE = PREFIX + "preemptible"
+PRIORITY = PREFIX + "priority"
+REQUEST = PREFIX + "request"  # by people: "this is what R-1042 was granted for"
+GROUP = PREFIX + "group"  # pods that start together, or not at all
+GROUP_SIZE = PREFIX + "group-size"
+
+LEASE = PREFIX + "lease"
+OWNER = PREFIX + "owner"  # a Slack user id
+
+ADMITTED = PREFIX + "admitted"  # the request's id, on what the bot let start
+DECISION = PREFIX + "decision"  # id of the decision that was carried out last
+GRANT = PREFIX + "grant"  # that decision's placement, as JSON
+STOP_AT = PREFIX + "stop-at"  # when it will be stopped, with the grace it was given
+
+HOSTNAME = "kubernetes.io/hostname"
+INDEX = "batch.kubernetes.io/job-completion-index"
+
+FIELD_MANAGER = "gpubot"

@@ -1,0 +1,196 @@
+"""List, then watch: one kind of objects, kept up to date by a thread of its own.
+
+A list gives the whole and a version; the watch goes on from there. What ends a watch without
+harm (its time-out, a broken connection) is taken up again from the last version; what leaves a
+gap (410 in the stream, 410 as the answer) starts over with a list. Waits between tries grow and
+are spread at random; a server that says when to come back is obeyed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import random
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.clusters.kubernetes.connection import Connection, Json, Refused, Unanswered
+
+log = logging.getLogger(__name__)
+
+PAGE = 500  # objects a page of a list
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 30.0
+_GAP = 410
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """Seconds between full lists, and of one watch.
+
+    `relist`: everything is listed anew although nothing seems wrong, so that what a watch has
+    lost is found. `watch`: the server ends a watch that nothing else has ended.
+    """
+
+    relist: float = 900.0
+    watch: int = 240
+
+
+class Sink(Protocol):
+    """Where objects go. Called from the watcher's thread alone."""
+
+    def replace(self, objects: Sequence[Json]) -> None:
+        """All there are."""
+        ...
+
+    def put(self, obj: Json) -> None:
+        """One is new or changed."""
+        ...
+
+    def drop(self, obj: Json) -> None:
+        """One is gone; `obj` is as it was last."""
+        ...
+
+
+class Watcher:
+    """Follows one list path, such as `/api/v1/nodes`, and feeds a sink.
+
+    Args:
+        optional: the kind may not be there (no CRD); that is an empty list, looked at again
+            when the next full list is due.
+
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        path: str,
+        sink: Sink,
+        *,
+        selector: str = "",
+        pace: Pace | None = None,
+        optional: bool = False,
+    ) -> None:
+        self.path = path
+        self._connection, self._sink = connection, sink
+        self._query: dict[str, str | int] = {"labelSelector": selector} if selector else {}
+        self._pace = pace or Pace()
+        self._optional = optional
+        self._stopping = threading.Event()
+        self._synced = threading.Event()
+        self._heard = time.monotonic()
+        self._trouble: str | None = None
+        self._thread = threading.Thread(target=self._follow, name=f"watch {path}", daemon=True)
+
+    def start(self) -> None:
+        """Begin to list and watch."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; a watch that is open is left to its time-out."""
+        self._stopping.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the first full list; False if it did not come in time."""
+        return self._synced.wait(seconds)
+
+    @property
+    def trouble(self) -> str | None:
+        """Why it is not up to date; None while it is, as far as can be known."""
+        return self._trouble if self._synced.is_set() else self._trouble or "not listed yet"
+
+    @property
+    def silent(self) -> float:
+        """Seconds since the server was last heard of."""
+        return time.monotonic() - self._heard
+
+    def _follow(self) -> None:
+        pause = FIRST_PAUSE
+        version: str | None = None
+        listed = time.monotonic()
+        while not self._stopping.is_set():
+            try:
+                if version is None or time.monotonic() - listed > self._pace.relist:
+                    version = self._list()
+                    listed = time.monotonic()
+                version = self._watch_from(version)
+                pause = FIRST_PAUSE
+            except Unanswered as error:
+                pause = self._rest(str(error), pause, error.after)
+            except Refused as error:
+                version = None
+                if error.status == 404 and self._optional:
+                    self._be_empty()
+                    self._stopping.wait(self._pace.relist)
+                elif error.status != _GAP:
+                    pause = self._rest(str(error), pause, None)
+            except Exception as error:  # a thread that dies would leave the mirror stale for good
+                log.exception("watching %s failed", self.path)
+                version = None
+                pause = self._rest(repr(error), pause, None)
+
+    def _list(self) -> str:
+        """Read all pages of one consistent list; its version."""
+        objects: list[Json] = []
+        more = ""
+        while True:
+            query = {**self._query, "limit": PAGE}
+            if more:
+                query["continue"] = more
+            page = self._connection.get(self.path, **query)
+            objects.extend(page.get("items") or ())
+            more = page["metadata"].get("continue") or ""
+            if not more:
+                break
+        self._sink.replace(objects)
+        self._be_well()
+        self._synced.set()
+        return str(page["metadata"]["resourceVersion"])
+
+    def _watch_from(self, version: str) -> str:
+        """Follow one watch to its end; the version to go on from."""
+        stream = self._connection.stream(
+            self.path,
+            self._pace.watch,
+            resourceVersion=version,
+            allowWatchBookmarks="true",
+            **self._query,
+        )
+        with contextlib.closing(stream) as events:
+            for event in events:
+                if self._stopping.is_set():
+                    break
+                version = self._take(event, version)
+        self._be_well()
+        return version
+
+    def _take(self, event: Json, version: str) -> str:
+        kind, obj = event["type"], event["object"]
+        if kind == "ERROR":
+            raise Refused(
+                int(obj.get("code") or 500), str(obj.get("reason")), str(obj.get("message"))
+            )
+        self._be_well()
+        if kind == "DELETED":
+            self._sink.drop(obj)
+        elif kind != "BOOKMARK":
+            self._sink.put(obj)
+        return str(obj["metadata"].get("resourceVersion") or version)
+
+    def _be_empty(self) -> None:
+        self._sink.replace(())
+        self._be_well()
+        self._synced.set()
+
+    def _be_well(self) -> None:
+        self._heard, self._trouble = time.monotonic(), None
+
+    def _rest(self, trouble: str, pause: float, after: float | None) -> float:
+        """Wait before the next try; the pause after that."""
+        self._trouble = trouble
+        log.warning("%s: %s", self.path, trouble)
+        spread = random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, no secret
+        self._stopping.wait(max(pause * spread, after or 0.0))
+        return min(LONGEST_PAUSE, 2 * pause)
