@@ -38,6 +38,7 @@ from bot.control.months import MonthCheck
 from bot.control.stuck import StuckCheck
 from bot.control.sweeps import CapacityCheck, CardSweep, LeaseSweep, StarvationCheck, sample_usage
 from bot.control.ticks import Tick, Ticker
+from bot.control.wanted import WhoIsWho
 from bot.desk import Desk
 from bot.hearing import Hearing
 from bot.idle.measure import RequestOf
@@ -80,14 +81,16 @@ class Core:
     control: Control
     desk: Desk
     directory: Directory
+    cluster: Cluster
 
 
 def build_core(
     *, store: Store, cluster: Cluster, layout: Layout, directory: Directory, clock: Clock
 ) -> Core:
     """The loop and the desk, not yet running."""
-    control = Control(store=store, cluster=cluster, layout=layout, clock=clock)
-    return Core(store, control, Desk(control, directory), directory)
+    people = WhoIsWho(person=directory.person, leads=directory.leads)
+    control = Control(store=store, cluster=cluster, layout=layout, clock=clock, people=people)
+    return Core(store, control, Desk(control, directory), directory, cluster)
 
 
 class Bot:
@@ -194,6 +197,7 @@ class Bot:
                 health_app(self.vitals), host=settings.listen, port=settings.health_port
             )
         core.control.on_wake = lambda: self.ticker.wake("cycle")
+        core.cluster.hear(core.control.wake)
         core.control.on_notices = lambda: self.ticker.wake("outbox")
 
     def start(self) -> None:
@@ -227,6 +231,7 @@ class Bot:
         self._workers.shutdown(cancel_futures=True)  # the spool keeps what is not begun
         self.announcer.stop(moment(self._core.control.wall.now()))
         self._beat()
+        self._core.cluster.close()
         self._core.store.close()
         if self._spool is not None:
             self._spool.close()

@@ -29,6 +29,7 @@ class NoticeKind(enum.StrEnum):
     INTERVENTION_FAILED = "intervention-failed"
     DISPLACED = "displaced"
     STUCK = "stuck"
+    NOT_TAKEN = "not-taken"
     LINK_ASKED = "link-asked"
     LINK_ANSWERED = "link-answered"
     SUBSTITUTE = "substitute"

@@ -21,6 +21,7 @@ from bot.notices_by_hand import (
     StuckArgs,
     SubstituteArgs,
 )
+from bot.notices_of_cluster import NotTakenArgs
 from scheduler.layout import AfterLease
 from scheduler.model import Basis, PreemptionRule, WaitReason
 from storage.records import RecipeKind
@@ -348,6 +349,7 @@ NoticeArgs = (
     | UndeliverableArgs
     | EscalatedArgs
     | StuckArgs
+    | NotTakenArgs
     | LinkAskedArgs
     | LinkAnsweredArgs
     | SubstituteArgs
@@ -373,6 +375,7 @@ _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
     NoticeKind.INTERVENTION_FAILED: InterventionFailedArgs,
     NoticeKind.DISPLACED: DisplacedArgs,
     NoticeKind.STUCK: StuckArgs,
+    NoticeKind.NOT_TAKEN: NotTakenArgs,
     NoticeKind.LINK_ASKED: LinkAskedArgs,
     NoticeKind.LINK_ANSWERED: LinkAnsweredArgs,
     NoticeKind.SUBSTITUTE: SubstituteArgs,

@@ -29,6 +29,7 @@ class ClusterKind(enum.StrEnum):
     """Which cluster the control loop drives."""
 
     SIMULATED = "simulated"
+    KUBERNETES = "kubernetes"
 
 
 class Settings(BaseSettings):
@@ -143,7 +144,7 @@ _EXAMPLES = {
     "GPUBOT_PEOPLE": "people.yaml",
     "GPUBOT_GROUPS": "groups.yaml",
     "GPUBOT_ONCALL_SHIFT": "604800",
-    "GPUBOT_CLUSTER": "simulated",
+    "GPUBOT_CLUSTER": "simulated or kubernetes",
     "GPUBOT_CLUSTER_JOURNAL": "/var/lib/gpubot/cluster.journal",
     "GPUBOT_SPOOL": "/var/lib/gpubot/gpubot.spool",
     "GPUBOT_CHANNEL": "gpu-resources",

@@ -68,6 +68,7 @@ class RefusalCode(enum.StrEnum):
     NOT_ON_CALL = "not-on-call"
     NO_PROVISION = "no-provision"
     NO_SMALLER_START = "no-smaller-start"
+    BAD_MARK = "bad-mark"
     RUNS_ALREADY = "runs-already"
     OFFER_STALE = "offer-stale"
     OFFER_GONE = "offer-gone"

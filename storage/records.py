@@ -41,13 +41,28 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectRef:
+    """An object of the cluster; `uid` tells it from a later one of the same name.
+
+    `form` is another whenever it asks for something else.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    form: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """A stored request. `attempt` counts admissions; `decision` is `<id>/<attempt>`.
 
     `ending` is the final state that a STOPPING request is on its way to; `ended_by` the
     person who asked for it. `lease_ends` is set while it holds GPUs, if it has a lease.
     `run_for` is how long a simulated gang will really run (trace load), in seconds. Without a
-    `recipe` it is a hold: its owner makes the pods.
+    `recipe` it is a hold: its owner makes the pods. `ref` is the object of the cluster that it
+    stands for (Source.CLUSTER).
     """
 
     id: str
@@ -68,6 +83,7 @@ class Request:
     channel: str | None = None
     thread_ts: str | None = None
     recipe: Recipe | None = None
+    ref: ObjectRef | None = None
 
     @property
     def decision(self) -> str:

@@ -13,7 +13,7 @@ from sqlmodel import Session, col, delete, insert, select
 from scheduler.model import Admission, Workload
 from storage.counters import Counter, Counters
 from storage.errors import UnknownRequest
-from storage.records import Json, OutboxState, Request, Source, Transition
+from storage.records import Json, ObjectRef, OutboxState, Request, Source, Transition
 from storage.states import FINAL, RequestState, check_move
 from storage.tables import EstimateRow, EventRow, OutboxRow, RequestRow, TransitionRow
 from storage.transitions import Transitions
@@ -38,6 +38,7 @@ class Changes(TypedDict, total=False):
     starving_since: dt.datetime | None
     channel: str | None
     thread_ts: str | None
+    ref: ObjectRef | None
 
 
 _CHANGEABLE = frozenset(Changes.__annotations__)
@@ -143,6 +144,18 @@ class Requests:
         rows = self._session.exec(wanted).all()
         self._seen.update((row.id, row) for row in rows)
         return tuple(_record(row) for row in rows)
+
+    def for_objects(self, uids: Collection[str]) -> dict[str, Request]:
+        """Return the request that stands for each object of the cluster, by the object's uid."""
+        found: dict[str, Request] = {}
+        asked = sorted(uids)
+        for start in range(0, len(asked), _ASK_AT_ONCE):
+            part = asked[start : start + _ASK_AT_ONCE]
+            wanted = select(RequestRow).where(col(RequestRow.ref_uid).in_(part))
+            rows = self._session.exec(wanted.order_by(col(RequestRow.number))).all()
+            self._seen.update((row.id, row) for row in rows)
+            found.update((row.ref_uid, _record(row)) for row in rows if row.ref_uid is not None)
+        return found
 
     def ended(self, limit: int) -> tuple[Request, ...]:
         """Return the requests that held GPUs and ended last, at most `limit`, oldest first."""
@@ -317,7 +330,9 @@ def _columns_of(workload: Workload) -> dict[str, Any]:
 
 def _values(request: Request) -> dict[str, Any]:
     values = {name: getattr(request, name) for name in _FIELDS}
-    return values | _columns_of(request.workload) | {"number": _number(request.id)}
+    uid = None if request.ref is None else request.ref.uid
+    own = {"number": _number(request.id), "ref_uid": uid}
+    return values | _columns_of(request.workload) | own
 
 
 def _change(row: RequestRow, changes: Changes) -> None:

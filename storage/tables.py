@@ -17,7 +17,16 @@ from scheduler.model import Admission, Workload
 from storage.accounts import Outcome
 from storage.audit import InterventionKind, InterventionState
 from storage.columns import Choice, Instant, JsonText, Names, Packed, Prose
-from storage.records import Audience, EventKind, Json, OutboxState, Recipe, Role, Source
+from storage.records import (
+    Audience,
+    EventKind,
+    Json,
+    ObjectRef,
+    OutboxState,
+    Recipe,
+    Role,
+    Source,
+)
 from storage.states import RequestState
 
 _KEEP_IDS = {"sqlite_autoincrement": True}  # an id is never given twice, also after pruning
@@ -78,6 +87,7 @@ class RequestRow(Row, table=True):
         Index(None, "owner", "number"),
         Index(None, "team", "number"),
         Index(None, "queue", "number"),
+        Index(None, "ref_uid"),
     )
 
     id: str = _text(key=True)
@@ -102,6 +112,8 @@ class RequestRow(Row, table=True):
     channel: str | None = _text(optional=True)
     thread_ts: str | None = _text(optional=True)
     recipe: Recipe | None = Field(sa_column=Column(Packed(Recipe), nullable=True))
+    ref: ObjectRef | None = Field(sa_column=Column(Packed(ObjectRef), nullable=True))
+    ref_uid: str | None = _text(optional=True)
 
 
 class TransitionRow(Row, table=True):

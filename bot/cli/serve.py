@@ -11,10 +11,12 @@ from bot.chat.spool import Spool, SpoolError
 from bot.clock import WallClock
 from bot.clusters.base import Cluster
 from bot.clusters.journal import JournalBroken
+from bot.clusters.kubernetes.cluster import KubernetesCluster
+from bot.clusters.kubernetes.opening import NoCluster, open_connection
 from bot.clusters.simulated import SimulatedCluster
 from bot.composition import Bot, CannotStart, build_core
 from bot.people import Directory, PeopleError
-from bot.settings import Settings, SettingsError, read_settings, spool_path
+from bot.settings import ClusterKind, Settings, SettingsError, read_settings, spool_path
 from bot.shipped import read_policy
 from scheduler.layout import Layout, build_nodes
 from scheduler.policy import PolicyError, compile_policy
@@ -42,6 +44,7 @@ def run_serve() -> None:
         PolicyError,
         PeopleError,
         JournalBroken,
+        NoCluster,
         CannotStart,
         SpoolError,
     ) as error:
@@ -70,7 +73,12 @@ def build_bot(settings: Settings) -> Bot:
 
 
 def open_cluster(settings: Settings, layout: Layout) -> Cluster:
-    """The cluster that GPUBOT_CLUSTER names. Raises JournalBroken."""
+    """The cluster that GPUBOT_CLUSTER names. Raises JournalBroken or NoCluster."""
+    if settings.cluster is ClusterKind.KUBERNETES:
+        cluster = KubernetesCluster(open_connection(), layout)
+        if not cluster.start():
+            log.warning("the API server has not answered yet: nothing is decided until it does")
+        return cluster
     return SimulatedCluster(
         build_nodes(layout), path=settings.journal, start_delay=START_DELAY, stop_time=STOP_TIME
     )

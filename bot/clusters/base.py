@@ -8,12 +8,12 @@ twice has the effect of one. Only `bot.control` calls these.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from scheduler.model import Admission, Node, NodeName, Seconds, Workload, WorkloadId
-from storage.records import Recipe
+from scheduler.model import Admission, Node, NodeName, PodSet, Seconds, Workload, WorkloadId
+from storage.records import ObjectRef, Recipe
 
 
 class ClusterUnreachable(Exception):
@@ -49,11 +49,16 @@ class Observed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """A full list: every node, and every gang of ours that holds capacity, by name / id."""
+    """A full list: every node, and every gang of ours that holds capacity, by name / id.
+
+    `objects` are the uids of the objects that people made and requests stand for; None where
+    a cluster has no such thing.
+    """
 
     nodes: tuple[Node, ...]
     workloads: tuple[Observed, ...]
     at: Seconds
+    objects: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +123,29 @@ class PodsLost:
     at: Seconds
 
 
-ClusterEvent = Started | Gone | NodeSeen | NodeGone | NodeFailed | PodsLost
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """An object that somebody made in the cluster waits to be let in; told again when it changes.
+
+    `marks` are its labels and annotations of ours, without the prefix, as they were written.
+    """
+
+    ref: ObjectRef
+    marks: Mapping[str, str]
+    pod_sets: tuple[PodSet, ...]
+    created: Seconds
+    at: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unwanted:
+    """An object of people's is no more, or no longer waits for us."""
+
+    uid: str
+    at: Seconds
+
+
+ClusterEvent = Started | Gone | NodeSeen | NodeGone | NodeFailed | PodsLost | Wanted | Unwanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +153,8 @@ class Start:
     """Let the gang run where the admission says. `decision` is unique per attempt.
 
     `run_for` is how long a simulated gang will run by itself, None if until it is stopped.
-    `recipe` is what the cluster makes for it; without one, its owner's pods are let in.
+    `ref` is the object that starts. `recipe` is what the cluster makes for it. Without either
+    it is a hold: its owner's pods are let in.
     """
 
     workload: Workload
@@ -134,6 +162,7 @@ class Start:
     decision: str
     run_for: Seconds | None = None
     recipe: Recipe | None = None
+    ref: ObjectRef | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +204,14 @@ Action = Start | Stop | Replace | Cordon
 
 class Cluster(Protocol):
     """What the control loop needs of a cluster."""
+
+    def hear(self, on_news: Callable[[], None]) -> None:
+        """Have something called, from any thread, when there may be something to poll."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what it holds open."""
+        ...
 
     def observe(self, now: Seconds) -> Observation:
         """List everything. Raises ClusterUnreachable."""

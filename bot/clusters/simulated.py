@@ -11,7 +11,7 @@ and a `Stop` of an attempt that never came tells it as stopped and keeps it from
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from types import TracebackType
@@ -111,6 +111,10 @@ class SimulatedCluster:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def hear(self, on_news: Callable[[], None]) -> None:
+        """Nothing: it has news only when it is asked."""
+        del on_news
 
     def close(self) -> None:
         """Let go of the journal file."""

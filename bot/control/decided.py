@@ -57,6 +57,7 @@ def start(request: Request, admission: Admission) -> Start:
         decision=request.decision,
         run_for=request.run_for,
         recipe=request.recipe,
+        ref=request.ref,
     )
 
 

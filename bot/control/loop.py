@@ -30,6 +30,7 @@ from bot.clusters.base import (
 from bot.control import decided, interventions, observed, orders, recovery
 from bot.control.inforce import ByHand, read_by_hand
 from bot.control.ledger import LOOP, Ledger
+from bot.control.wanted import WantedDesk, WhoIsWho
 from bot.promises import say_doubts
 from bot.terms import Terms
 from bot.views import NotReady
@@ -67,6 +68,7 @@ class Control:
     Args:
         wall: the clock that messages are delivered by.
         fence: the number of this leader, which storage checks in each transaction.
+        people: who is meant by the objects that people make in the cluster itself.
 
     """
 
@@ -79,8 +81,10 @@ class Control:
         clock: Clock,
         wall: Clock | None = None,
         fence: int | None = None,
+        people: WhoIsWho | None = None,
     ) -> None:
         self.terms = Terms(layout)
+        self._wanted = WantedDesk(store, self.terms, people or WhoIsWho())
         self.clock = clock
         self.wall: Clock = WallClock() if wall is None else wall
         self.store = store
@@ -196,6 +200,7 @@ class Control:
         ledger = self._ledger()
         seen = self._cluster.poll(ledger.now)
         self._check(era)
+        self._file_wanted(seen, ledger.now, era)
         asked, by_hand = self._read_orders(ledger, seen)
         with self._lock:
             engine = self._ready()
@@ -209,16 +214,25 @@ class Control:
             self._commit(ledger, era)
         self._act(ledger, era)
 
+    def _file_wanted(self, seen: Sequence[ClusterEvent], now: float, era: int) -> None:
+        """Store what people want through the cluster, in a transaction before the step's own."""
+        engine = self._ready()
+        with self._lock:
+            self._check(era)
+            self._wanted.file(seen, engine.check, now, self._fence)
+
     def _recover(self, era: int) -> None:
         ledger = self._ledger()
         seen = self._cluster.observe(ledger.now)
         self._check(era)
+        missing = () if seen.objects is None else self._wanted.missing(seen.objects, ledger.now)
         with self._lock:  # a step that was given up cannot commit behind this one's back
             self._check(era)
             engine = recovery.rebuild(self.store, self._layout, self.terms, seen, ledger)
             self._undone = []
             self._commit(ledger, era)
             self._engine = engine
+        self._file_wanted(missing, ledger.now, era)
         for line in say_doubts(engine.doubts()):
             log.warning("%s", line)
         log.info(

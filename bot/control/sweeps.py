@@ -149,7 +149,10 @@ class CardSweep:
 
     def __call__(self, engine: Engine, ledger: Ledger) -> None:
         with self.store.read() as view:
-            waiting = view.requests.from_source(Source.CHAT, [S.WAITING])
+            waiting = (
+                *view.requests.from_source(Source.CHAT, [S.WAITING]),
+                *view.requests.from_source(Source.CLUSTER, [S.WAITING]),
+            )
         drawn = {}
         survey = engine.survey(ledger.now)
         for request in waiting:

@@ -179,6 +179,7 @@ _RENDERERS: dict[type[notices.NoticeArgs], Callable[[Voice, Any, Audience], Mess
     notices.InterventionFailedArgs: interventions.told,
     notices.DisplacedArgs: interventions.told,
     notices.StuckArgs: interventions.stuck,
+    notices.NotTakenArgs: interventions.not_taken,
     notices.LinkAskedArgs: identity.told,
     notices.LinkAnsweredArgs: identity.told,
     notices.SubstituteArgs: identity.substitute,

@@ -10,6 +10,7 @@ from bot.chat.actions import ActionId, WishValue
 from bot.chat.markup import join
 from bot.chat.message import Button, Buttons, Confirm, Line, Lines, Message, build
 from bot.chat.voice import Voice
+from bot.refusals import read_refusal
 from storage.audit import InterventionKind
 from storage.records import Audience
 
@@ -109,3 +110,10 @@ def stuck(voice: Voice, args: notices.StuckArgs, _: Audience) -> Message:
     words = voice.words
     what = words.stuck(args, voice.people.name(args.owner))
     return build([Lines(what), Line(), Lines(words.for_oncall(voice.oncall))])
+
+
+def not_taken(voice: Voice, args: notices.NotTakenArgs, _: Audience) -> Message:
+    """To its owner or to on-call: why an object of the cluster is no request."""
+    words = voice.words
+    why = words.refused(read_refusal(args.refusal))
+    return build([Lines(words.not_taken(args)), Lines(why), Lines(words.not_taken_next())])

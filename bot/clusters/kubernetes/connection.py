@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 CONNECT, READ = 5.0, 30.0  # seconds for a connection, and for the next bytes of an answer
+SILENCE = 90.0  # seconds without anything on a watch, whose bookmarks come every minute
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 _WORTH_A_RETRY = frozenset({408, 429, 500, 502, 503, 504})
@@ -51,8 +52,10 @@ class Connection:
         *,
         connect: float = CONNECT,
         read: float = READ,
+        silence: float = SILENCE,
     ) -> None:
         self._open_client = open_client
+        self._silence = silence
         self._timeout = (connect, read)
         self._lock = threading.Lock()
         self._client = open_client()
@@ -81,21 +84,12 @@ class Connection:
     def stream(self, path: str, seconds: int, **query: str | int) -> Generator[Json]:
         """The events of a watch, as they come, until the server ends it.
 
-        Raises Unanswered when the connection breaks or stays silent for longer than the
-        server would, Refused when the server says no at once.
+        Returns once the server has begun to answer. Raises Unanswered when the connection
+        breaks or is silent for `SILENCE` seconds, Refused when the server says no at once.
         """
         asked = {**query, "watch": "true", "timeoutSeconds": seconds}
-        timeout = (self._timeout[0], seconds + self._timeout[1])
-        answer = self._send("GET", path, asked, None, None, timeout)
-        raw = answer.response
-        try:
-            for line in _lines(raw):
-                yield json.loads(line)
-        except (urllib3.exceptions.HTTPError, OSError, json.JSONDecodeError) as error:
-            raise Unanswered(f"the watch of {path} broke: {error}") from error
-        finally:
-            raw.close()
-            raw.release_conn()
+        timeout = (self._timeout[0], min(seconds + self._timeout[1], self._silence))
+        return _events(path, self._send("GET", path, asked, None, None, timeout).response)
 
     def _ask(
         self,
@@ -164,6 +158,17 @@ class Connection:
                 log.info("the API server does not take the token: reading it again")
                 self._client = self._open_client()
                 self._built += 1
+
+
+def _events(path: str, raw: Any) -> Generator[Json]:
+    try:
+        for line in _lines(raw):
+            yield json.loads(line)
+    except (urllib3.exceptions.HTTPError, OSError, json.JSONDecodeError) as error:
+        raise Unanswered(f"the watch of {path} broke: {error}") from error
+    finally:
+        raw.close()
+        raw.release_conn()
 
 
 def _lines(raw: Any) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ read defensively: an object that others wrote may lack or garble any field.
 
 from __future__ import annotations
 
+import datetime as dt
 import enum
 import logging
 from collections.abc import Iterable, Mapping
@@ -20,6 +21,7 @@ from scheduler.model import (
     Operator,
     Requirement,
     ResourceName,
+    Seconds,
     Taint,
     TaintEffect,
     Toleration,
@@ -31,7 +33,7 @@ log = logging.getLogger(__name__)
 Amounts = Mapping[ResourceName, int]
 _NOT_READY = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 _CORDONED = "node.kubernetes.io/unschedulable"
-_OURS_ALONE = (names.ADMITTED, names.DECISION, names.GRANT, names.STOP_AT)
+_OURS_ALONE = (names.ADMITTED, names.DECISION, names.GRANT, names.PINNED, names.STOP_AT)
 
 
 class Phase(enum.StrEnum):
@@ -58,7 +60,7 @@ class PodFacts:
     """A pod. `terminating`: its deletion was asked for; it holds its node until it is gone.
 
     `gates` are the names of its scheduling gates; `labels` and `annotations` only those of our
-    prefix; `index` its completion index.
+    prefix; `index` its completion index; `host` what its selector says of the node's name.
     """
 
     uid: str
@@ -75,7 +77,13 @@ class PodFacts:
     index: int | None
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
+    host: str | None = None
     disrupted: bool = False
+
+    @property
+    def path(self) -> str:
+        """Where the API server has it."""
+        return f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
 
     @property
     def finished(self) -> bool:
@@ -102,32 +110,53 @@ class JobEnd(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodShape:
-    """One pod as its template describes it."""
+    """One pod as its template describes it, without what we have put there.
+
+    `written` are its tolerations as they stand there: a list that is only ever replaced whole.
+    """
 
     requests: Amounts
     node_selector: Mapping[str, str] = field(default_factory=dict)
     affinity: tuple[tuple[Requirement, ...], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
+    written: tuple[Json, ...] = ()
+    gates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFacts:
-    """A Job. `pods` is how many run at once; `doomed` that it has failed but pods still end."""
+    """A Job. `pods` is how many run at once; `doomed` that it has failed but pods still end.
+
+    `parked`: its controller has seen that it is suspended and will make no more pods. `once`:
+    no pod takes the place of one that has succeeded.
+    """
 
     uid: str
     namespace: str
     name: str
     version: str
     suspended: bool
+    parked: bool
     pods: int
+    once: bool
     indexed: bool
     shape: PodShape
     end: JobEnd | None
     doomed: bool
     deleting: bool
-    created: str
+    created: Seconds
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
+
+    @property
+    def path(self) -> str:
+        """Where the API server has it."""
+        return f"/apis/batch/v1/namespaces/{self.namespace}/jobs/{self.name}"
+
+    @property
+    def decision(self) -> str | None:
+        """The decision that was carried out on it last."""
+        return self.annotations.get(names.DECISION)
 
 
 def node_of(obj: Json) -> Node:
@@ -167,6 +196,7 @@ def pod_of(obj: Json) -> PodFacts:
         index=int(index) if index is not None and index.isdigit() else None,
         labels=ours(meta.get("labels")),
         annotations=ours(meta.get("annotations")),
+        host=(spec.get("nodeSelector") or {}).get(names.HOSTNAME),
         disrupted=conditions.get("DisruptionTarget") == "True",
     )
 
@@ -176,37 +206,57 @@ def job_of(obj: Json) -> JobFacts:
     meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
     conditions = {one.get("type"): one.get("status") for one in status.get("conditions") or ()}
     held = {kind for kind, value in conditions.items() if value == "True"}
-    template = spec.get("template") or {}
+    template = (spec.get("template") or {}).get("spec") or {}
     pods = spec.get("parallelism", 1)
     completions = spec.get("completions")
+    marks = ours(meta.get("annotations"))
     return JobFacts(
         uid=meta["uid"],
         namespace=meta["namespace"],
         name=meta["name"],
         version=meta["resourceVersion"],
         suspended=bool(spec.get("suspend")),
+        parked="Suspended" in held,
         pods=pods if completions is None else min(pods, completions),
+        once=completions is not None and completions <= pods,
         indexed=spec.get("completionMode") == "Indexed",
-        shape=shape_of(template.get("spec") or {}, f"Job {meta['namespace']}/{meta['name']}"),
+        shape=shape_of(
+            template, f"Job {meta['namespace']}/{meta['name']}", pinned=names.PINNED in marks
+        ),
         end=next((end for end in JobEnd if end.value in held), None),
         doomed="FailureTarget" in held,
         deleting=bool(meta.get("deletionTimestamp")),
-        created=str(meta.get("creationTimestamp") or ""),
+        created=moment_of(meta.get("creationTimestamp")),
         labels=ours(meta.get("labels")),
-        annotations=ours(meta.get("annotations")),
+        annotations=marks,
     )
 
 
-def shape_of(spec: Json, whose: str) -> PodShape:
-    """What one pod of a template needs and puts up with."""
+def moment_of(text: str | None) -> Seconds:
+    """A time of the API in seconds since the epoch; 0 without one."""
+    return dt.datetime.fromisoformat(text).timestamp() if text else 0.0
+
+
+def shape_of(spec: Json, whose: str, *, pinned: bool = False) -> PodShape:
+    """What one pod of a template needs and puts up with.
+
+    Of one that we have `pinned`, the host and the gate are left out.
+    """
+    selector = dict(spec.get("nodeSelector") or {})
+    gates = [gate["name"] for gate in spec.get("schedulingGates") or ()]
+    if pinned:
+        selector.pop(names.HOSTNAME, None)
+        gates = [gate for gate in gates if gate != names.GATE]
     required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
         "requiredDuringSchedulingIgnoredDuringExecution"
     ) or {}
     return PodShape(
         requests={**requests_of(spec, whose), ResourceName("pods"): 1},
-        node_selector=dict(spec.get("nodeSelector") or {}),
+        node_selector=selector,
         affinity=tuple(_requirements(term) for term in required.get("nodeSelectorTerms") or ()),
         tolerations=tuple(_tolerations(spec.get("tolerations") or ())),
+        written=tuple(spec.get("tolerations") or ()),
+        gates=tuple(gates),
     )
 
 

@@ -89,15 +89,26 @@ class Mirror:
         self._changed_nodes: set[NodeName] = set()
         self._changed_jobs: set[str] = set()
         self._changed_owners: set[str] = set()
+        self._on_news: Callable[[], None] = lambda: None
+        self._told = False
+        for shelf in (self.nodes, self.pods, self.jobs):
+            shelf.on_news = self.tell
 
     def hear(self, on_news: Callable[[], None]) -> None:
-        """Have something called, without the lock, whenever there may be news."""
-        for shelf in (self.nodes, self.pods, self.jobs):
-            shelf.on_news = on_news
+        """Have something called, without the lock, once whenever there is news to take."""
+        self._on_news = on_news
+
+    def tell(self) -> None:
+        """There is news: say so, unless that was said and nobody has looked since."""
+        with self.lock:
+            told, self._told = self._told, True
+        if not told:
+            self._on_news()
 
     def take_changes(self) -> Changes:
         """What changed since the last call."""
         with self.lock:
+            self._told = False
             found = Changes(
                 nodes=frozenset(self._changed_nodes),
                 jobs=frozenset(self._changed_jobs),

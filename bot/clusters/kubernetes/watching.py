@@ -158,6 +158,7 @@ class Watcher:
             allowWatchBookmarks="true",
             **self._query,
         )
+        self._be_well()
         with contextlib.closing(stream) as events:
             for event in events:
                 if self._stopping.is_set():

@@ -181,6 +181,20 @@ STUCK = notices.StuckArgs(
 )
 
 
+NOT_TAKEN = notices.NotTakenArgs(
+    what="Job",
+    namespace="nlp",
+    name="llama-sft",
+    refusal={
+        "refused": "bad-mark",
+        "args": {"label": "gpubot.dev/lease", "value": "soon"},
+        "near": ["90m", "8h", "2d"],
+        "limit": None,
+        "instead": None,
+    },
+)
+
+
 def messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
     """Every message of this kind, by name."""
 
@@ -195,4 +209,5 @@ def messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]
     yield "intervention-over", lambda: [told(each, Audience.CHANNEL) for each in overs()]
     yield "intervention-failed", lambda: [told(FAILED, Audience.PERSON)]
     yield "stuck", lambda: [told(STUCK, Audience.ONCALL)]
+    yield "not-taken", lambda: [told(NOT_TAKEN, Audience.PERSON)]
     yield "displaced-owner", lambda: [told(each, Audience.PERSON) for each in displaced()]

@@ -170,6 +170,12 @@ _REFUSED: list[_Row] = [
         None,
     ),
     (views.RefusalCode.NO_SMALLER_START, {"pods": 1, "per_pod": 8, "asked": 4}, (), None),
+    (
+        views.RefusalCode.BAD_MARK,
+        {"label": "gpubot.dev/preemptible", "value": "yes"},
+        ("true", "false"),
+        None,
+    ),
     (views.RefusalCode.NO_LEASE, {"request": "R-1042"}, (), None),
     (views.RefusalCode.LEASE_OVER, {"request": "R-1042", "ended": saying.NOW}, (), None),
     (views.RefusalCode.LEASE_MOVED, {"request": "R-1042", "ends": saying.NOW}, (), None),

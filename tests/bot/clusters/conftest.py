@@ -14,6 +14,8 @@ import pytest
 from bot.clusters.simulated import SimulatedCluster
 from scheduler.model import GPU, Node, NodeName, Seconds
 from scheduler.simulation.cluster import Outage
+from tests.bot.clusters.kubernetes.rig import KubernetesRig
+from tests.kube.server import ApiServer
 
 START_DELAY = 5.0
 STOP_TIME = 20.0
@@ -38,14 +40,26 @@ class SimulatedRig:
     def cut_off(self, *, unreachable: bool) -> None:
         self.cluster.unreachable = unreachable
 
+    def close(self) -> None:
+        self.cluster.close()
 
-RIGS = ("simulated", "simulated-with-journal")
+
+RIGS = ("simulated", "simulated-with-journal", "kubernetes")
 
 
 @pytest.fixture(params=RIGS)
-def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SimulatedRig]:
+def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SimulatedRig | KubernetesRig]:
     """One rig of each implementation, in turn."""
+    if request.param == "kubernetes":
+        with ApiServer() as api:
+            for number in range(1, 5):
+                api.add_node(f"n{number}")
+            api.add_namespace("team")
+            driven = KubernetesRig(api)
+            yield driven
+            driven.close()
+        return
     path = tmp_path / "journal" if request.param == "simulated-with-journal" else None
     made = SimulatedRig(path)
     yield made
-    made.cluster.close()
+    made.close()

@@ -385,6 +385,18 @@ class Interventions(Standing):
             nodes=self.nodes(args.nodes),
         )
 
+    def not_taken(self, args: notices.NotTakenArgs) -> Markup:
+        """An object of the cluster cannot become a request; why is said below."""
+        return say(
+            "*未受理* · {what} `{where}` 在集群中等待，但不能成为请求：",
+            what=args.what,
+            where=f"{args.namespace}/{args.name}",
+        )
+
+    def not_taken_next(self) -> Markup:
+        """What to do about it."""
+        return say("它保持暂停。用 kubectl 修改后会重新检查。")
+
     def _of(self, party: notices.HitArgs | None, names: Names) -> Markup:
         if party is None:
             return say("一个请求")

@@ -27,6 +27,7 @@ class TurnedDown(Units):
             RefusalCode.NO_LEASE: self._no_lease,
             RefusalCode.NO_PROVISION: self._no_provision,
             RefusalCode.NO_SMALLER_START: self._no_smaller_start,
+            RefusalCode.BAD_MARK: self._bad_mark,
             RefusalCode.LEASE_OVER: self._lease_over,
             RefusalCode.LEASE_MOVED: self._lease_moved,
             RefusalCode.CHANGED_MEANWHILE: self._meanwhile,
@@ -69,6 +70,15 @@ class TurnedDown(Units):
             pool=say("资源池 {pool} ", pool=pool) if pool else say("所在资源池"),
             most=self.span(most),
             rest=say("还可以延长 {left}", left=self.span(left)) if left > 0 else say("不能再延长"),
+        )
+
+    def _bad_mark(self, refused: Refused, figures: Figures) -> Markup:
+        near = say("可以写 {near}。", near=self.or_list(refused.near)) if refused.near else ""
+        return say(
+            "标签 `{label}` 不能是 `{value}`。{near}",
+            label=figures.text("label") or "gpubot.dev/…",
+            value=figures.text("value") or " ",
+            near=near,
         )
 
     def _no_provision(self, refused: Refused, figures: Figures) -> Markup:

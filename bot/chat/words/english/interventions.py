@@ -389,6 +389,18 @@ class Interventions(Standing):
             nodes=self.nodes(args.nodes),
         )
 
+    def not_taken(self, args: notices.NotTakenArgs) -> Markup:
+        """An object of the cluster cannot become a request; why is said below."""
+        return say(
+            "*Not taken* · the {what} `{where}` waits in the cluster, but cannot be a request:",
+            what=args.what,
+            where=f"{args.namespace}/{args.name}",
+        )
+
+    def not_taken_next(self) -> Markup:
+        """What to do about it."""
+        return say("It stays suspended. Change it with kubectl, and it is looked at again.")
+
     def _of(self, party: notices.HitArgs | None, names: Names) -> Markup:
         if party is None:
             return say("a request")

@@ -27,6 +27,7 @@ class TurnedDown(Units):
             RefusalCode.NO_LEASE: self._no_lease,
             RefusalCode.NO_PROVISION: self._no_provision,
             RefusalCode.NO_SMALLER_START: self._no_smaller_start,
+            RefusalCode.BAD_MARK: self._bad_mark,
             RefusalCode.LEASE_OVER: self._lease_over,
             RefusalCode.LEASE_MOVED: self._lease_moved,
             RefusalCode.CHANGED_MEANWHILE: self._meanwhile,
@@ -73,6 +74,17 @@ class TurnedDown(Units):
             pool=figures.text("pool") or say("its pool"),
             most=self.span(most),
             rest=rest if left > 0 else say("it can have no more"),
+        )
+
+    def _bad_mark(self, refused: Refused, figures: Figures) -> Markup:
+        near = (
+            say(" Right would be {near}.", near=self.or_list(refused.near)) if refused.near else ""
+        )
+        return say(
+            "The label `{label}` cannot be `{value}`.{near}",
+            label=figures.text("label") or "gpubot.dev/…",
+            value=figures.text("value") or " ",
+            near=near,
         )
 
     def _no_provision(self, refused: Refused, figures: Figures) -> Markup:

@@ -101,3 +101,11 @@ class Interventions(Protocol):
     def stuck(self, args: notices.StuckArgs, owner: Markup) -> Markup:
         """To on-call: something was told to stop and does not go."""
         ...
+
+    def not_taken(self, args: notices.NotTakenArgs) -> Markup:
+        """An object of the cluster cannot become a request; why is said below."""
+        ...
+
+    def not_taken_next(self) -> Markup:
+        """What to do about it."""
+        ...

@@ -1,0 +1,119 @@
+"""The nodes as the engine is to see them: less what others hold, and failed once if they fail."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator
+
+from bot.clusters.base import ClusterEvent, NodeFailed, NodeGone, NodeSeen
+from bot.clusters.kubernetes import names
+from bot.clusters.kubernetes.facts import PodFacts
+from bot.clusters.kubernetes.mirror import Mirror
+from scheduler.model import Node, NodeName, Seconds
+
+PATIENCE = 60.0
+"""A node that is not ready for so long has failed: a kubelet that restarts is back by then."""
+
+
+class Fleet:
+    """What was told of the nodes, and which have failed.
+
+    `ours` says of a pod whether the engine counts it by itself; what all others hold of a node is
+    taken off its capacity. `closed` nodes offer nothing although the cluster would use them.
+    """
+
+    def __init__(
+        self, mirror: Mirror, ours: Callable[[PodFacts], bool], patience: Seconds = PATIENCE
+    ) -> None:
+        self.failed: set[NodeName] = set()
+        self.closed: set[NodeName] = set()
+        self._mirror, self._ours, self._patience = mirror, ours, patience
+        self._told: dict[NodeName, Node] = {}
+        self._down: dict[NodeName, Seconds] = {}
+
+    def all(self, now: Seconds) -> tuple[Node, ...]:
+        """Every node by name; `news` goes on from here."""
+        self._told = {}
+        with self._mirror.lock:
+            found = {NodeName(name) for name in self._mirror.nodes.items}
+            gone = self.failed - found
+            self.failed -= gone
+            for name in sorted(found):
+                node = self._now(name)
+                if node is not None:
+                    self._told[name] = node
+        for node in self._told.values():
+            self._time(node, now)
+        self._settle(now)
+        return tuple(self._told.values())
+
+    def news(self, changed: Iterable[NodeName], now: Seconds) -> Iterator[ClusterEvent]:
+        """What is to be told of these nodes, and of those whose time has run out."""
+        for name in sorted(changed):
+            node = self._now(name)
+            before = self._told.get(name)
+            if node is None:
+                if before is not None:
+                    del self._told[name]
+                    self._down.pop(name, None)
+                    yield NodeGone(name=name, at=now)
+                    if name not in self.failed:
+                        self.failed.add(name)
+                        yield NodeFailed(name=name, at=now)
+                continue
+            self._time(node, now)
+            if node != before:
+                self._told[name] = node
+                yield NodeSeen(node=node, at=now)
+        for name in self._settle(now):
+            yield NodeFailed(name=name, at=now)
+
+    def usable(self, name: NodeName) -> bool:
+        """Whether pods can be sent to a node."""
+        return name in self._mirror.nodes.items and name not in self.failed
+
+    def ready(self, name: NodeName) -> bool:
+        """Whether a node is ready at this moment."""
+        node = self._mirror.nodes.items.get(name)
+        return node is not None and node.ready
+
+    def host(self, name: NodeName) -> str:
+        """What a selector says to mean this node."""
+        node = self._mirror.nodes.items.get(name)
+        return name if node is None else node.labels.get(names.HOSTNAME, name)
+
+    def _time(self, node: Node, now: Seconds) -> None:
+        name = node.name
+        if node.ready:
+            self._down.pop(name, None)
+            self.failed.discard(name)
+        else:
+            self._down.setdefault(name, now)
+
+    def _settle(self, now: Seconds) -> list[NodeName]:
+        """The nodes that have been down for long enough, once."""
+        over = sorted(
+            name
+            for name, since in self._down.items()
+            if name not in self.failed and now - since >= self._patience
+        )
+        self.failed.update(over)
+        return over
+
+    def _now(self, name: NodeName) -> Node | None:
+        node = self._mirror.nodes.items.get(name)
+        if node is None:
+            return None
+        lost = name in self.failed  # what is still listed there holds nothing anybody could have
+        outside = {} if lost else self._mirror.occupied(name, self._ours)
+        if not outside and name not in self.closed:
+            return node
+        return dataclasses.replace(
+            node,
+            capacity={
+                resource: max(0, amount - outside.get(resource, 0))
+                for resource, amount in node.capacity.items()
+            },
+            outside={r: held for r, held in outside.items() if r in node.capacity},
+            schedulable=node.schedulable and name not in self.closed,
+        )

@@ -1,0 +1,181 @@
+"""A gang as we carry it out, and what the cluster shows of it.
+
+What is derived here is derived anew from the mirror each time; what is kept beside it is only
+what has been told or asked for already.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import TypeAdapter, ValidationError
+
+from bot.clusters.base import EndKind
+from bot.clusters.kubernetes import names
+from bot.clusters.kubernetes.facts import JobEnd, JobFacts, Phase, PodFacts, marks_of_the_bot
+from scheduler.model import Admission, NodeName, Seconds, WorkloadId
+from storage.records import ObjectRef
+
+_ADMISSION = TypeAdapter(Admission)
+_ENDS = {JobEnd.COMPLETE: EndKind.FINISHED, JobEnd.FAILED: EndKind.FAILED}
+
+
+@dataclass(slots=True, kw_only=True)
+class Gang:
+    """One attempt of a request, from its Start until its end was told.
+
+    `seen`: its object carries the decision. `whole`: all of its pods have been there at once.
+    `pinned` are the nodes that pods were let go to, by uid, until they are seen there.
+    `hurt` are the lost nodes that were told. `ending` is how its stop will be told. `bereft`:
+    its object is gone, which is told before its end.
+    """
+
+    workload: WorkloadId
+    decision: str
+    admission: Admission
+    ref: ObjectRef
+    seen: bool = False
+    whole: bool = False
+    running: bool = False
+    bereft: bool = False
+    stop_at: Seconds | None = None
+    stopping: bool = False
+    ending: EndKind = EndKind.STOPPED
+    pinned: dict[str, NodeName] = field(default_factory=dict)
+    hurt: set[NodeName] = field(default_factory=set)
+
+    @property
+    def slots(self) -> tuple[NodeName, ...]:
+        """The node of each pod, in the order of ranks."""
+        return slots_of(self.admission)
+
+    @property
+    def nodes(self) -> frozenset[NodeName]:
+        """The nodes that it was granted."""
+        return frozenset(self.slots)
+
+
+def slots_of(admission: Admission) -> tuple[NodeName, ...]:
+    """The node of each pod, in the order of the admission's nodes."""
+    return tuple(
+        node for part in admission.assignments for node, pods in part.nodes for _ in range(pods)
+    )
+
+
+def write_grant(admission: Admission) -> str:
+    """A placement as it stands in an annotation."""
+    return _ADMISSION.dump_json(admission).decode()
+
+
+def read_grant(text: str | None) -> Admission | None:
+    """The placement of an annotation; None where it is missing or garbled."""
+    try:
+        return None if text is None else _ADMISSION.validate_json(text)
+    except ValidationError:
+        return None
+
+
+def gang_on(job: JobFacts) -> Gang | None:
+    """The gang that a Job's annotations tell of; None if we have never let it start."""
+    admission = read_grant(job.annotations.get(names.GRANT))
+    if job.decision is None or admission is None:
+        return None
+    stop_at = job.annotations.get(names.STOP_AT)
+    return Gang(
+        workload=admission.workload,
+        decision=job.decision,
+        admission=admission,
+        ref=ref_of(job),
+        seen=True,
+        stop_at=float(stop_at) if stop_at is not None and _is_number(stop_at) else None,
+        stopping=job.suspended,
+    )
+
+
+def ref_of(job: JobFacts) -> ObjectRef:
+    """What names a Job for good, and what it asks for."""
+    return ObjectRef(
+        kind="Job", namespace=job.namespace, name=job.name, uid=job.uid, form=form_of(job)
+    )
+
+
+def form_of(job: JobFacts) -> str:
+    """A short word that is another whenever a Job asks for something else."""
+    people = {
+        k: v for k, v in job.annotations.items() if k not in marks_of_the_bot(job.annotations)
+    }
+    asked = (job.pods, job.shape, sorted(job.labels.items()), sorted(people.items()))
+    return hashlib.sha256(repr(asked).encode()).hexdigest()[:12]
+
+
+def standing(pods: Sequence[PodFacts], lost: Collection[NodeName]) -> tuple[PodFacts, ...]:
+    """The pods that hold room on a node that is there: what a lost one holds, nobody can have."""
+    return tuple(pod for pod in pods if pod.occupies and pod.node not in lost)
+
+
+def end_of(
+    job: JobFacts, pods: Sequence[PodFacts], lost: Collection[NodeName], stopped: EndKind
+) -> EndKind | None:
+    """How the gang of a Job has ended; None while it holds something or may get more pods."""
+    if standing(pods, lost):
+        return None
+    if job.end is not None:
+        return _ENDS[job.end]
+    waits = any(not pod.finished and pod.node not in lost for pod in pods)
+    return stopped if job.suspended and job.parked and not waits else None
+
+
+def is_ready(gang: Gang, pods: Sequence[PodFacts]) -> bool:
+    """Whether every pod of the gang runs where it should, or has done its work."""
+    nodes = gang.nodes
+    good = sum(
+        pod.phase is Phase.SUCCEEDED
+        or (pod.ready and pod.occupies and not pod.terminating and pod.node in nodes)
+        for pod in pods
+    )
+    return good >= len(gang.slots)
+
+
+def places_for(
+    gang: Gang, pods: Sequence[PodFacts], hosts: Mapping[str, NodeName]
+) -> dict[str, NodeName]:
+    """Where the gang's gated pods go, by uid; nothing until the gang is whole.
+
+    A rank goes to its own node (the order of the grant) unless another pod is there already;
+    then to the first that is free. `hosts` are the nodes by their host label.
+    """
+    alive = [pod for pod in pods if not pod.finished and not pod.terminating]
+    if not gang.whole and len(alive) < len(gang.slots):
+        return {}
+    slots = gang.slots
+    free = Counter(slots)
+    waiting = []
+    for pod in alive:
+        there = pod.node or gang.pinned.get(pod.uid)
+        if there is None and not pod.gated:
+            there = hosts.get(pod.host or "")
+        if there is not None:
+            free[there] -= 1
+        elif pod.gated:
+            waiting.append(pod)
+    found: dict[str, NodeName] = {}
+    for pod in sorted(waiting, key=lambda p: (p.index is None, p.index or 0, p.name, p.uid)):
+        own = slots[pod.index] if pod.index is not None and pod.index < len(slots) else None
+        node = own if own is not None and free[own] > 0 else None
+        if node is None:
+            node = next((one for one in slots if free[one] > 0), None)
+        if node is not None:
+            free[node] -= 1
+            found[pod.uid] = node
+    return found
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

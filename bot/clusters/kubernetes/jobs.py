@@ -1,0 +1,168 @@
+"""Jobs as gangs: how one starts, stops, is mended, and what is seen of it.
+
+A gang on one node starts by one write. On several nodes its pods appear behind our gate, and
+each is sent to the node of its rank as soon as all are there: ranks that are neighbours are
+neighbours in the network, and a lost node can be replaced while the others wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bot.clusters.base import ClusterEvent, EndKind, PodsLost, Started
+from bot.clusters.kubernetes import patches
+from bot.clusters.kubernetes.connection import Connection, Json, Refused
+from bot.clusters.kubernetes.facts import JobFacts, PodFacts
+from bot.clusters.kubernetes.fleet import Fleet
+from bot.clusters.kubernetes.gangs import Gang, end_of, is_ready, places_for, standing
+from bot.clusters.kubernetes.mirror import Mirror
+from bot.clusters.kubernetes.writing import Write, Writer
+from scheduler.layout import Layout
+from scheduler.model import Admission, NodeName, Seconds, Toleration
+
+CHANGED = 410  # our own word, as a status, for "it is no longer what was decided on"
+
+
+class JobGangs:
+    """Carries out decisions about Jobs, under the lock of whoever calls."""
+
+    def __init__(
+        self, connection: Connection, mirror: Mirror, writer: Writer, fleet: Fleet, layout: Layout
+    ) -> None:
+        self._connection, self._mirror, self._writer = connection, mirror, writer
+        self._fleet, self._layout = fleet, layout
+
+    def start(self, gang: Gang, refuse: Callable[[str, str], None]) -> EndKind | None:
+        """Let a gang go, unless that is done already; how it ended if it has."""
+        job = self._mirror.jobs.items.get(gang.ref.uid)
+        if job is None:
+            return EndKind.STOPPED
+        if job.decision == gang.decision:
+            gang.seen = True
+            pods = self._mirror.pods_of(job.uid)
+            gang.stopping = job.suspended
+            return end_of(job, pods, self._fleet.failed, EndKind.STOPPED)
+        if not all(map(self._fleet.ready, gang.nodes)):
+            return EndKind.LOST
+        decided_on = job
+
+        def send() -> None:
+            """Send it about the Job as it is now, unless that is another than was decided on."""
+            now = self._mirror.jobs.items.get(gang.ref.uid)
+            if now is None:
+                raise Refused(404, "NotFound", "the Job is no more")
+            if now.decision == gang.decision:
+                return
+            if (now.pods, now.shape, now.end) != (decided_on.pods, decided_on.shape, None):
+                raise Refused(CHANGED, "Changed", "the Job is another than was decided on")
+            self._connection.patch(now.path, self._start_body(gang, now))
+
+        self._writer.put(
+            Write(
+                about=gang.ref.uid,
+                what=f"start {gang.decision}",
+                send=send,
+                refused=lambda why: refuse(gang.decision, str(why)),
+            )
+        )
+        return None
+
+    def stop(self, gang: Gang, grace: Seconds, now: Seconds) -> None:
+        """Have a gang stopped when its grace is over; at once where nothing runs of it."""
+        if gang.stop_at is not None or gang.stopping:
+            return
+        pods = standing(self._mirror.pods_of(gang.ref.uid), self._fleet.failed)
+        gang.stop_at = now + grace if any(pod.ready for pod in pods) else now
+        if gang.stop_at > now:
+            self._send(gang, "announce", patches.announce_stop(gang.ref.uid, gang.stop_at))
+        else:
+            self.suspend(gang)
+
+    def suspend(self, gang: Gang) -> None:
+        """Take all of its pods away."""
+        gang.stopping = True
+        self._send(gang, "suspend", patches.stop_job(gang.ref.uid))
+
+    def replace(self, gang: Gang, admission: Admission) -> None:
+        """Have its gated pods sent to the nodes of another grant from now on."""
+        gang.admission = admission
+        gang.hurt.clear()
+        gang.running = False
+        self._send(gang, "mend", patches.change_grant(gang))
+
+    def look(self, gang: Gang, events: list[ClusterEvent], now: Seconds) -> EndKind | None:
+        """Tell what is new of a gang and send pods on their way; how it ended if it has."""
+        job = self._mirror.jobs.items.get(gang.ref.uid)
+        pods = self._mirror.pods_of(gang.ref.uid)
+        lost = self._fleet.failed
+        if job is None:
+            told, gang.bereft = gang.bereft, True
+            return gang.ending if told and not standing(pods, lost) else None
+        if job.decision != gang.decision:
+            return None
+        gang.seen = True
+        end = end_of(job, pods, lost, gang.ending)
+        if end is EndKind.FINISHED and not gang.running:  # it was quicker than our look
+            events.append(Started(workload=gang.workload, decision=gang.decision, at=now))
+        if end is not None or job.suspended:
+            return end
+        for node in sorted(gang.nodes - gang.hurt):
+            if not self._fleet.usable(node):
+                gang.hurt.add(node)
+                gang.running = False
+                events.append(
+                    PodsLost(workload=gang.workload, decision=gang.decision, node=node, at=now)
+                )
+        if not gang.stopping and not gang.hurt:
+            self._send_pods(gang, pods)
+        if not gang.running and not gang.hurt and is_ready(gang, pods):
+            gang.running = True
+            events.append(Started(workload=gang.workload, decision=gang.decision, at=now))
+        return None
+
+    def _send_pods(self, gang: Gang, pods: tuple[PodFacts, ...]) -> None:
+        hosts = {self._fleet.host(node): node for node in gang.nodes}
+        places = places_for(gang, pods, hosts)
+        alive = [pod for pod in pods if not pod.finished and not pod.terminating]
+        gang.whole = gang.whole or len(alive) >= len(gang.slots)
+        there = {pod.uid for pod in alive}
+        gang.pinned = {uid: node for uid, node in gang.pinned.items() if uid in there}
+        for pod in alive:
+            node = places.get(pod.uid)
+            if node is not None:
+                gang.pinned[pod.uid] = node
+                self._let_go(gang, pod, node)
+
+    def _let_go(self, gang: Gang, pod: PodFacts, node: NodeName) -> None:
+        body = patches.let_go(pod, gang.decision, self._fleet.host(node))
+        self._writer.put(
+            Write(
+                about=pod.uid,
+                what=f"let a pod of {gang.decision} go",
+                send=lambda: self._connection.patch(pod.path, body),
+            )
+        )
+
+    def _start_body(self, gang: Gang, job: JobFacts) -> Json:
+        nodes = sorted(gang.nodes)
+        host = self._fleet.host(nodes[0]) if len(nodes) == 1 else None
+        return patches.start_job(gang, job, host, self._tolerations(gang))
+
+    def _tolerations(self, gang: Gang) -> tuple[Toleration, ...]:
+        flavors = {
+            flavor for part in gang.admission.assignments for flavor in part.flavors.values()
+        }
+        known = {flavor.name: flavor for flavor in self._layout.flavors}
+        found = (t for name in sorted(flavors) if name in known for t in known[name].tolerations)
+        return tuple(dict.fromkeys(found))
+
+    def _send(self, gang: Gang, what: str, body: Json) -> None:
+        ref = gang.ref
+        path = f"/apis/batch/v1/namespaces/{ref.namespace}/jobs/{ref.name}"
+        self._writer.put(
+            Write(
+                about=ref.uid,
+                what=f"{what} {gang.decision}",
+                send=lambda: self._connection.patch(path, body),
+            )
+        )

@@ -1,0 +1,243 @@
+"""What people want through the cluster itself: a Job with our labels becomes a request.
+
+It takes the same way as a request made in chat: planned, checked, stored with its order, carried
+out by the loop. What is refused is told to its owner, or to on-call where nobody is known.
+The object's uid makes it idempotent.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from bot import notices
+from bot.asks import Ask
+from bot.clock import moment
+from bot.clusters.base import ClusterEvent, Unwanted, Wanted
+from bot.control.changes import write_change
+from bot.control.ledger import LOOP
+from bot.plans import named, never_fits, plan, refuse
+from bot.reask import changes_of, demands_more
+from bot.refusals import write_refusal
+from bot.terms import NAME_AT_MOST, Terms
+from bot.views import RefusalCode, Refused
+from scheduler.layout import MODEL_LABEL
+from scheduler.model import GPU, Priority, Refusal, Seconds, Spend, Workload
+from storage.records import Audience, EventKind, Notice, Person, Request, Source
+from storage.states import RequestState
+from storage.store import Store
+from storage.work import Work
+
+Check = Callable[[Workload], Refusal | None]
+"""Whether the engine knows that a workload could never start."""
+
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)([mhdw])")
+_UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_E = TypeVar("_E", bound=enum.Enum)
+
+
+@dataclass(frozen=True, slots=True)
+class WhoIsWho:
+    """Who is who, as far as the loop has to know: a person by id, the leads of a team."""
+
+    person: Callable[[str], Person] = lambda who: Person(id=who, name=who)
+    leads: Callable[[str], Sequence[str]] = lambda _: ()
+
+
+@dataclass(slots=True)
+class WantedDesk:
+    """Files orders for what the cluster tells that people want, or want no more."""
+
+    store: Store
+    terms: Terms
+    people: WhoIsWho = field(default_factory=WhoIsWho)
+
+    def file(
+        self, seen: Sequence[ClusterEvent], check: Check, now: Seconds, fence: int | None
+    ) -> bool:
+        """Store requests and orders for what is new; whether anything was."""
+        wanted = [event for event in seen if isinstance(event, Wanted)]
+        unwanted = [event.uid for event in seen if isinstance(event, Unwanted)]
+        if not wanted and not unwanted:
+            return False
+        with self.store.read() as view:
+            known = view.requests.for_objects({*(one.ref.uid for one in wanted), *unwanted})
+        planned = [
+            (one, self._plan(one, check, now))
+            for one in wanted
+            if _is_news(known.get(one.ref.uid), one)
+        ]
+        with self.store.write(fence) as work:
+            for one, found in planned:
+                before = known.get(one.ref.uid)
+                if isinstance(found, Refused):
+                    self._tell(work, one, found, now)
+                elif before is None:
+                    _add(work, one, found, now)
+                else:
+                    _amend(work, before, one, found, self.terms, now)
+            for uid in unwanted:
+                _let_go(work, known.get(uid), now)
+        return True
+
+    def missing(self, objects: frozenset[str], now: Seconds) -> tuple[Unwanted, ...]:
+        """Objects of open requests that are no more, seen from a full list of what there is."""
+        with self.store.read() as view:
+            waiting = view.requests.from_source(Source.CLUSTER, _OPEN)
+        return tuple(
+            Unwanted(uid=request.ref.uid, at=now)
+            for request in waiting
+            if request.ref is not None and request.ref.uid not in objects
+        )
+
+    def _plan(self, wanted: Wanted, check: Check, now: Seconds) -> Workload | Refused:
+        ask = read_ask(wanted)
+        if isinstance(ask, Refused):
+            return ask
+        found = plan(ask, self._owner(wanted.marks), self.terms, now)
+        if isinstance(found, Refused):
+            return found
+        (as_planned,) = found.pod_sets
+        (pods,) = wanted.pod_sets
+        pods = dataclasses.replace(
+            pods,
+            node_selector={**as_planned.node_selector, **pods.node_selector},
+            topology=as_planned.topology,
+        )
+        found = dataclasses.replace(found, pod_sets=(pods,), created=wanted.created or now)
+        refusal = check(found)
+        return found if refusal is None else never_fits(refusal)
+
+    def _owner(self, marks: Mapping[str, str]) -> Person:
+        """The person named, else a lead of the team; somebody unknown may ask for that team."""
+        team = marks.get("team", "")
+        named_one = marks.get("owner")
+        if named_one is None:
+            named_one = next(iter(self.people.leads(team)), None)
+        if named_one is None:
+            return Person(id=LOOP, name=LOOP, teams=(team,))
+        person = self.people.person(named_one)
+        return person if person.teams else dataclasses.replace(person, teams=(team,))
+
+    def _tell(self, work: Work, wanted: Wanted, refused: Refused, now: Seconds) -> None:
+        owner = self._owner(wanted.marks).id
+        args = notices.NotTakenArgs(
+            what=wanted.ref.kind,
+            namespace=wanted.ref.namespace,
+            name=wanted.ref.name,
+            refusal=dict(write_refusal(refused)),
+        )
+        known = owner != LOOP
+        work.outbox.put(
+            Notice(
+                key=f"not-taken:{wanted.ref.uid}:{refused.code}",
+                kind=args.kind,
+                audience=Audience.PERSON if known else Audience.ONCALL,
+                request=None,
+                target=owner if known else None,
+                args=args.model_dump(mode="json"),
+            ),
+            moment(now),
+        )
+
+
+_OPEN = tuple(state for state in RequestState if not state.final)
+
+
+def read_ask(wanted: Wanted) -> Ask | Refused:
+    """What the labels and the template ask for, or the first label that cannot be read."""
+    marks = wanted.marks
+    (pods,) = wanted.pod_sets
+    preemptible = marks.get("preemptible", "false")
+    if preemptible not in {"true", "false"}:
+        return _bad_mark("preemptible", preemptible, ("true", "false"))
+    spend = _member(Spend, "spend", marks.get("spend", Spend.LOW))
+    if isinstance(spend, Refused):
+        return spend
+    priority = _member(Priority, "priority", marks.get("priority", Priority.MEDIUM))
+    if isinstance(priority, Refused):
+        return priority
+    lease = read_lease(marks["lease"]) if "lease" in marks else None
+    if "lease" in marks and lease is None:
+        return _bad_mark("lease", marks["lease"], ("90m", "8h", "2d"))
+    return Ask(
+        pods=pods.count,
+        gpus_per_pod=pods.requests.get(GPU, 0),
+        model=pods.node_selector.get(MODEL_LABEL),
+        duration=lease,
+        preemptible=preemptible == "true",
+        spend=spend,
+        priority=priority,
+        team=marks.get("team"),
+        name=wanted.ref.name[:NAME_AT_MOST],
+        text=f"{wanted.ref.kind} {wanted.ref.namespace}/{wanted.ref.name}",
+    )
+
+
+def read_lease(text: str) -> Seconds | None:
+    """`8h`, `90m`, `2d` or `1d12h` in seconds; None for anything else."""
+    if not re.fullmatch(f"(?:{_SPAN.pattern})+", text):
+        return None
+    return sum(float(number) * _UNITS[unit] for number, unit in _SPAN.findall(text))
+
+
+def _member(members: type[_E], label: str, text: str) -> _E | Refused:
+    try:
+        return members(text)
+    except ValueError:
+        return _bad_mark(label, text, tuple(str(one.value) for one in members))
+
+
+def _bad_mark(label: str, value: str, right: tuple[str, ...]) -> Refused:
+    return refuse(RefusalCode.BAD_MARK, right, label=f"gpubot.dev/{label}", value=value[:63])
+
+
+def _is_news(known: Request | None, wanted: Wanted) -> bool:
+    """Something new, or another than it was; what holds or has ended is what it is."""
+    if known is None:
+        return True
+    return known.state is RequestState.WAITING and known.ref != wanted.ref
+
+
+def _add(work: Work, wanted: Wanted, planned: Workload, now: Seconds) -> None:
+    request_id = work.requests.next_id()
+    at = moment(now)
+    request = Request(
+        id=request_id,
+        workload=named(planned, request_id),
+        state=RequestState.WAITING,
+        source=Source.CLUSTER,
+        text=f"{wanted.ref.kind} {wanted.ref.namespace}/{wanted.ref.name}",
+        created=at,
+        changed=at,
+        ref=wanted.ref,
+    )
+    work.requests.add(request)
+    work.events.add(EventKind.SUBMIT, request_id, planned.owner, at)
+
+
+def _amend(
+    work: Work, before: Request, wanted: Wanted, planned: Workload, terms: Terms, now: Seconds
+) -> None:
+    """An object that was changed while it waits: at its old place unless it asks for more."""
+    work.requests.amend(before.id, ref=wanted.ref)
+    old = before.workload
+    after = dataclasses.replace(
+        named(planned, before.id), created=old.created, queued=old.queued, raised=old.raised
+    )
+    if after == old:
+        return
+    if demands_more(old, after, terms):
+        after = dataclasses.replace(after, created=now, raised=0)
+    changes = changes_of(old, after, terms)
+    order = write_change(old, after, changes)
+    work.events.add(EventKind.EDIT, before.id, after.owner, moment(now), order)
+
+
+def _let_go(work: Work, known: Request | None, now: Seconds) -> None:
+    if known is not None and not known.state.final:
+        work.events.add(EventKind.RELEASE, known.id, known.workload.owner, moment(now))

@@ -1,0 +1,39 @@
+"""Fixtures of the Kubernetes cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.bot.clusters.kubernetes.house import MODEL, KubeHouse
+from tests.bot.clusters.kubernetes.world import World
+from tests.kube.server import ApiServer
+
+
+@pytest.fixture
+def api() -> Iterator[ApiServer]:
+    """Six nodes of 8 GPUs, `n1` … `n6`, and a namespace `team`."""
+    with ApiServer() as server:
+        for number in range(1, 7):
+            server.add_node(f"n{number}", labels=MODEL)
+        server.add_namespace("team")
+        yield server
+
+
+@pytest.fixture
+def world(api: ApiServer) -> Iterator[World]:
+    """A cluster without a bot; a node that is not ready has failed at once."""
+    made = World(api)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def house(api: ApiServer, tmp_path: Path) -> Iterator[KubeHouse]:
+    """A bot over that cluster, which has looked at it once."""
+    made = KubeHouse(api, tmp_path)
+    made.step()
+    yield made
+    made.close()

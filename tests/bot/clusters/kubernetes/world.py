@@ -1,0 +1,163 @@
+"""A cluster on the emulated API server, reached by the real client, driven by hand.
+
+`settle` lets the writes go out, the cluster's own loops run, and the mirror hear of it: it waits
+for real threads with a deadline, and never for time to pass.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from bot.clusters.kubernetes.cluster import KubernetesCluster
+from bot.clusters.kubernetes.connection import Connection, Json
+from scheduler.layout import Layout
+from scheduler.model import Seconds
+from tests.bot.house import small_layout
+from tests.kube.kinds import JOB, NODE, POD
+from tests.kube.samples import job
+from tests.kube.server import ApiServer
+
+DEADLINE = 20.0
+TEAM = "team"
+
+
+def wait_until(true: Callable[[], bool], what: str) -> None:
+    """Wait for another thread. Fails when it does not come in time."""
+    end = time.monotonic() + DEADLINE
+    while not true():
+        if time.monotonic() > end:
+            raise AssertionError(f"waited in vain: {what}")
+        time.sleep(0.002)
+
+
+class World:
+    """The emulator, a connection of each who asks, and the cluster under test."""
+
+    def __init__(
+        self, api: ApiServer, *, layout: Layout | None = None, patience: Seconds = 0.0
+    ) -> None:
+        self.api = api
+        self.layout = layout or small_layout()
+        self.patience = patience
+        self.person = Connection(lambda: api.client("alice"))
+        self.cluster = self.open()
+
+    def open(self) -> KubernetesCluster:
+        """A cluster that knows nothing but what the API server tells it."""
+        connection = Connection(lambda: self.api.client("bot"), connect=2.0, read=2.0, silence=30.0)
+        self.cluster = KubernetesCluster(connection, self.layout, patience=self.patience)
+        assert self.cluster.start(DEADLINE)
+        return self.cluster
+
+    def restart(self) -> None:
+        """The bot dies: nothing more is written, nothing is remembered."""
+        self.cluster.close()
+        self.open()
+
+    # ---- what people and the cluster do
+
+    def create_job(self, name: str, *, pods: int = 1, gpus: int = 8, **more: object) -> str:
+        """A suspended indexed Job of team nlp, as a person writes it; its uid."""
+        body = job(name, pods=pods, gpus=gpus)
+        body["metadata"]["labels"] = {"gpubot.dev/team": "nlp", **_marks(more.pop("labels", {}))}
+        body["metadata"]["annotations"] = _marks(more.pop("annotations", {}))
+        body["spec"] |= more
+        made = self.person.post(f"/apis/batch/v1/namespaces/{TEAM}/jobs", body)
+        return str(made["metadata"]["uid"])
+
+    def delete_job(self, name: str) -> None:
+        path = f"/apis/batch/v1/namespaces/{TEAM}/jobs/{name}"
+        self.person.delete(path, {"propagationPolicy": "Background"})
+
+    def job(self, name: str) -> Json:
+        found = self.api.cluster.get(JOB, TEAM, name)
+        assert found is not None, name
+        return dict(found.body)
+
+    def pods(self) -> list[Json]:
+        with self.api.cluster.store.lock:
+            return [dict(one.body) for one in self.api.cluster.store.all(POD)]
+
+    def bound(self) -> dict[str, str]:
+        """The node of each pod that has one, by the pod's name less its random end."""
+        return {
+            pod["metadata"]["name"].rpartition("-")[0]: pod["spec"]["nodeName"]
+            for pod in self.pods()
+            if pod["spec"].get("nodeName")
+        }
+
+    def let_pods_run(self) -> None:
+        self.api.kubelet.start_all()
+
+    def finish_pods(self, *, exit_code: int = 0) -> None:
+        for pod in self.pods():
+            if pod["status"].get("phase") == "Running":
+                where = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+                self.api.kubelet.finish(where, exit_code=exit_code)
+
+    def set_ready(self, node: str, *, ready: bool) -> None:
+        """What the node controller writes when a kubelet is silent, or is back."""
+        with self.api.cluster.store.lock:
+            live = self.api.cluster.get(NODE, "", node)
+            assert live is not None
+            body = live.document()
+            for one in body["status"]["conditions"]:
+                if one["type"] == "Ready":
+                    one["status"] = "True" if ready else "Unknown"
+            self.api.cluster.store.put(NODE, ("", node), body)
+        self.api.advance(0.0)
+
+    # ---- time
+
+    def settle(self) -> None:
+        """Let everything happen that can happen without time, and be heard of."""
+        for _ in range(10):
+            assert self.cluster.writer.wait(DEADLINE)
+            written = self.api.controllers.settle()
+            self.api.kubelet.confirm_all()
+            written += self.api.controllers.settle()
+            self.hear()
+            if not written and self.cluster.writer.wait(0.0):
+                return
+
+    def hear(self) -> None:
+        """Wait until the mirror is as the API server is."""
+        mirror = self.cluster.mirror
+        store = self.api.cluster.store
+
+        def same() -> bool:
+            with store.lock, mirror.lock:
+                pods = {p.body["metadata"]["uid"]: _version(p.body) for p in store.all(POD)}
+                jobs = {
+                    j.body["metadata"]["uid"]: _version(j.body)
+                    for j in store.all(JOB)
+                    if "gpubot.dev/team" in (j.body["metadata"].get("labels") or {})
+                }
+                nodes = {n.body["metadata"]["name"]: _is_ready(n.body) for n in store.all(NODE)}
+                return (
+                    pods == {p.uid: p.version for p in mirror.pods.items.values()}
+                    and jobs == {j.uid: j.version for j in mirror.jobs.items.values()}
+                    and nodes == {n.name: n.ready for n in mirror.nodes.items.values()}
+                )
+
+        wait_until(same, "the mirror to be as the cluster is")
+
+    def close(self) -> None:
+        self.cluster.close()
+
+
+def _version(body: Json) -> str:
+    return str(body["metadata"]["resourceVersion"])
+
+
+def _is_ready(body: Json) -> bool:
+    ready: Iterable[str] = (
+        one["status"] for one in body["status"]["conditions"] if one["type"] == "Ready"
+    )
+    return "True" in ready
+
+
+def _marks(given: object) -> dict[str, str]:
+    assert isinstance(given, dict)
+    return {f"gpubot.dev/{name}": str(text) for name, text in given.items()}
