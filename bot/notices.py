@@ -427,6 +427,7 @@ __all__ = [
     "LinkAskedArgs",
     "MonthlyArgs",
     "NodeFailedArgs",
+    "NotTakenArgs",
     "NoticeArgs",
     "NoticeKind",
     "OverfullArgs",
