@@ -73,7 +73,7 @@ class TurnedDown(Units):
         )
 
     def _bad_mark(self, refused: Refused, figures: Figures) -> Markup:
-        near = say("可以写 {near}。", near=self.or_list(refused.near)) if refused.near else ""
+        near = say("可以写 {near} 。", near=self.or_list(refused.near)) if refused.near else ""
         return say(
             "标签 `{label}` 不能是 `{value}` 。{near}",
             label=figures.text("label") or "gpubot.dev/…",
