@@ -386,7 +386,7 @@ class Chat:
             if not mine:
                 return
             asker = Asker(person=place.user, key=key, channel=place.channel)
-            answer = conversation.answer(self.desk, self.voices.of(place.user), said, asker)
+            answer = conversation.answer(self.desk, self.voices, said, asker)
             if not self.deliveries.first_answer(key):
                 return
             if answer.picture is not None:

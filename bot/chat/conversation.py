@@ -31,6 +31,7 @@ from bot.chat.ports import Desk
 from bot.chat.presses import AnswerLink, Confirmed, Keep, Press, Prolong, Rewrite, TakeOffer
 from bot.chat.replies import Picture
 from bot.chat.voice import Voice
+from bot.chat.voices import Voices
 from bot.chat.wishes import wish_of
 from bot.fairness import FairView
 from bot.identity import LinkAnswered, LinkAsked, LinkRefused, LinkView, OnCallView
@@ -60,9 +61,13 @@ class Asker:
 
 
 def answer(
-    desk: Desk, voice: Voice, said: grammar.Command | Press | grammar.GrammarError, asker: Asker
+    desk: Desk, voices: Voices, said: grammar.Command | Press | grammar.GrammarError, asker: Asker
 ) -> Answer:
-    """The answer to one line."""
+    """The answer to one line, in the language that the asker has after it."""
+    if not isinstance(said, grammar.GrammarError | grammar.Form | grammar.Help):
+        found = ask(desk, said, asker)
+        return render(voices.of(asker.person), found)
+    voice = voices.of(asker.person)
     match said:
         case grammar.GrammarError():
             return Answer(lists.mistake(voice, said), private=True)
@@ -74,8 +79,6 @@ def answer(
             return Answer(lists.general_help(voice, admin=admin), private=True)
         case grammar.Help(verb):
             return Answer(lists.verb_help(voice, verb or grammar.Verb.HELP), private=True)
-        case _:
-            return render(voice, ask(desk, said, asker))
 
 
 def ask(desk: Desk, command: grammar.Command | Press, asker: Asker) -> object:

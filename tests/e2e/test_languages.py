@@ -8,8 +8,9 @@ import pytest
 from playwright.sync_api import expect
 
 from storage.records import Person
-from tests.bot.house import ADA
-from tests.e2e.rig import Rig
+from storage.states import RequestState
+from tests.bot.house import ADA, LEA, START_DELAY, STOP_TIME
+from tests.e2e.rig import GENERAL, Rig, eventually
 from tests.fixtures_browser import LookAt
 
 MEI = Person(id="U0MEI", name="Mei Lin", teams=("nlp",))
@@ -35,6 +36,29 @@ def test_one_channel_two_languages(both: Rig) -> None:
     assert both.command(ada, "/gpu 帮助 取消")["text"].startswith("*cancel*")
     slip = both.command(mei, "/gpu 16卡 h100 8小时 可枪占")
     assert "是不是想说 `可抢占`" in slip["text"]
+
+
+def test_what_a_person_chose_goes_before_their_slack(both: Rig) -> None:
+    ada, mei = both.visitor(ADA), both.visitor(MEI)
+    assert both.command(ada, "/gpu prefs language zh")["text"].startswith("*你的偏好*")
+    assert both.command(ada, "/gpu mine")["text"].startswith("*你的请求*")
+    assert both.command(mei, "/gpu 偏好 语言 英文")["text"].startswith("*Your preferences*")
+    assert both.command(mei, "/gpu 我的")["text"].startswith("*Yours*")
+
+
+def test_a_notice_to_one_person_is_in_their_language_and_the_channel_in_its_own(both: Rig) -> None:
+    mei, lea = both.visitor(MEI), both.visitor(LEA)
+    answer = both.command(mei, "/gpu 1卡 h100 8小时 名称 晚安")
+    request = answer["text"].split("：")[0].split()[-1]
+    both.pass_time(START_DELAY)
+    eventually(lambda: both.house.state(request) is RequestState.RUNNING)
+    confirm = both.command(lea, f"/gpu release {request}")
+    lea.press(GENERAL, confirm["ts"], "gpubot.release")
+    eventually(lambda: both.house.state(request) is RequestState.STOPPING)
+    both.pass_time(STOP_TIME)
+    direct = both.wait_for(mei, "结束了你的请求", channel=mei.direct())
+    assert direct["text"].startswith("*已释放*")
+    assert not both.said(lea, "结束了")
 
 
 @pytest.mark.browser

@@ -14,6 +14,7 @@ from bot.asks import Ask, Change, End, Nearness, Period, Preference, Provision, 
 from bot.chat import conversation, grammar
 from bot.chat.conversation import Asker
 from bot.chat.grammar import Expected, GrammarError, Mistake
+from bot.chat.voices import Voices
 from bot.views import Grouping
 from scheduler.model import Priority, Spend
 from tests.bot.chat import saying
@@ -203,6 +204,8 @@ def test_an_error_creates_nothing(text: str) -> None:
         return
     desk = MemoryDesk()
     before = copy.copy(desk.cards)
-    answer = conversation.answer(desk, saying.VOICE, said, Asker(person=saying.ANN, key="k"))
+    answer = conversation.answer(
+        desk, Voices(saying.VOICE), said, Asker(person=saying.ANN, key="k")
+    )
     assert answer.private
     assert (desk.cards, desk.asks, desk.answers) == (before, [], {})

@@ -15,6 +15,7 @@ from bot import views
 from bot.chat.conversation import Asker, answer
 from bot.chat.grammar import Map
 from bot.chat.picture import COLOURS, draw
+from bot.chat.voices import Voices
 from bot.chat.words import words_for
 from tests.bot.chat import saying
 from tests.bot.chat.desks import MemoryDesk
@@ -118,7 +119,7 @@ def test_the_alternative_text_gives_all_figures() -> None:
 
 def test_the_answer_to_map_is_a_picture_with_words_beside_it() -> None:
     asker = Asker(person=saying.ANN, key="k")
-    found = answer(MemoryDesk(), saying.VOICE, Map(views.Grouping.TEAM), asker)
+    found = answer(MemoryDesk(), Voices(saying.VOICE), Map(views.Grouping.TEAM), asker)
     assert found.picture is not None
     assert found.picture.name == "gpu-map-team.png"
     assert found.picture.alt.startswith("Map of the cluster by team: ")
