@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 
 from sqlalchemy import ColumnElement
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, delete, select
 
 from storage.records import Call
 from storage.tables import CallRow
@@ -67,10 +67,9 @@ class Calls:
 
     def prune(self, before: dt.datetime) -> int:
         """Forget calls raised before a moment; return how many."""
-        old = self._session.exec(select(CallRow).where(col(CallRow.raised) < before)).all()
-        for row in old:
-            self._session.delete(row)
-        return len(old)
+        self._session.flush()
+        gone = self._session.exec(delete(CallRow).where(col(CallRow.raised) < before))
+        return gone.rowcount
 
     def _find(self, *where: ColumnElement[bool]) -> tuple[Call, ...]:
         self._session.flush()

@@ -73,7 +73,8 @@ class Router:
             return _to(person)
         wishes = self._preferred(person)
         after = wishes.quiet_until(now)
-        muted = wishes.notices is Notices.NONE
+        about_own = item.notice.request is not None  # anything else asks something of them
+        muted = about_own and wishes.notices is Notices.NONE
         if muted or wishes.where is Where.THREAD:
             found = self._in_thread(item.notice.request)
             if found is not None:

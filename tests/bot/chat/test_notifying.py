@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from bot import notices
 from bot.chat.ports import SlackRefused
 from bot.preferences import Language, Notices, Preferences, QuietHours, Where
 from storage.records import Audience, Notice, OutboxState
@@ -186,6 +188,15 @@ def test_who_wants_no_notices_is_named_in_the_thread_and_disturbed_nowhere(world
     assert all(f"<@{saying.ANN}>" not in told.message.text for told in others)
     assert world.texts(saying.ANN) == []
     assert len(world.items(OutboxState.SENT)) == 4
+
+
+def test_what_asks_something_of_a_person_comes_whatever_they_mute(world: World) -> None:
+    world.desk.preferred[saying.ANN] = Preferences(notices=Notices.NONE)
+    asked = notices.LinkAskedArgs(person=saying.BOB, team="nlp", until=saying.NOW)
+    told = notice("link", asked, Audience.PERSON, target=saying.ANN)
+    world.put(dataclasses.replace(told, request=None))
+    world.run(3)
+    assert len(world.texts(saying.ANN)) == 1
 
 
 def test_a_direct_notice_is_in_the_language_of_its_reader(world: World) -> None:
