@@ -150,7 +150,7 @@ _EXAMPLES = {
     "GPUBOT_CHANNEL": "gpu-resources",
     "GPUBOT_ONCALL_CHANNEL": "gpu-oncall",
     "GPUBOT_ONCALL_GROUP": "S0123ABCD",
-    "GPUBOT_LANGUAGE": "en (English) or zh (Chinese)",
+    "GPUBOT_LANGUAGE": "zh",
     "GPUBOT_ONCALL_FALLBACK": "S0123ABCD or U0123ABCD",
     "GPUBOT_ONCALL_PATIENCE": "600",
     "GPUBOT_PROMETHEUS_URL": "http://prometheus.monitoring.svc:9090",

@@ -47,6 +47,7 @@ def test_the_spool_lies_beside_the_database_unless_set(given: dict[str, object],
     ("variable", "value"),
     [
         ("SLACK_BOT_TOKEN", "xapp-wrong-way-round"),
+        ("GPUBOT_LANGUAGE", "klingon"),
         ("SLACK_APP_TOKEN", "xoxb-wrong-way-round"),
         ("GPUBOT_SLACK_API_URL", "slack.com"),
         ("GPUBOT_DATABASE_URL", "mysql://host/db"),

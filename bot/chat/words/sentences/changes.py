@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from bot import notices
 from bot.answers import Changed
 from bot.chat.markup import Markup
 from bot.chat.people import Names
-from bot.fields import FieldChange, FieldName
 
 
 class Changes(Protocol):
     """Sentences about leases and changes."""
-
-    def field(self, field: FieldName) -> Markup:
-        """A part of a request, as people call it."""
-        ...
-
-    def field_change(self, change: FieldChange, names: Names) -> Markup:
-        """`lease 4 h → 6 h`."""
-        ...
-
-    def field_changes(self, changes: Sequence[FieldChange], names: Names) -> Markup:
-        """All of them in a row."""
-        ...
 
     def changed(self, done: Changed, names: Names) -> Markup:
         """What was changed, for the one who did it."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from bot import notices
-from bot.byhand import Declined, Hit, Intervened, Preview
+from bot.byhand import Declined, Intervened, Preview
 from bot.chat.markup import Markup
 from bot.chat.people import Names
 
@@ -92,10 +92,6 @@ class Interventions(Protocol):
 
     def displaced_next(self, args: notices.DisplacedArgs) -> Markup:
         """What is lost and what happens next."""
-        ...
-
-    def hit_row(self, hit: Hit, owner: Markup) -> Markup:
-        """Somebody's running work, in a line."""
         ...
 
     def stuck(self, args: notices.StuckArgs, owner: Markup) -> Markup:
