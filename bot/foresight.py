@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import TypeVar
 
 from bot.control.loop import Control
@@ -19,6 +20,7 @@ from scheduler.engine import Engine
 from scheduler.model import Seconds
 
 T = TypeVar("T")
+GLANCE = 0.5  # seconds an answer waits for a look ahead
 KEPT = 10_000  # prospects that are remembered for cards
 
 
@@ -33,16 +35,32 @@ class Foresight:
         self._revision = -1
         self._known: dict[str, Prospect] = {}
         self.rest = 1.0  # seconds of rest for each second of looking
+        self.patience = GLANCE
         self._rests_until = 0.0
 
-    def glance(self, ask: Callable[[Engine, Seconds], T], *, patience: Seconds) -> T:
+    def glance(self, ask: Callable[[Engine, Seconds], T], *, late: Callable[[T], None]) -> T:
         """As `look`, for what is only good to know: not while others look, nor soon after.
 
-        So that looking ahead takes no more than its share of the processor, however many ask.
+        So looking ahead takes no more than its share of the processor, however many ask. It
+        goes on in a thread of its own if it takes longer than `patience`: then NotReady is
+        raised, and `late` called with what was found in the end.
         """
         if time.monotonic() < self._rests_until:
             raise NotReady
-        return self.look(ask, patience=patience)
+        found: Future[T] = Future()
+
+        def work() -> None:
+            try:
+                found.set_result(self.look(ask, patience=0.0))
+            except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+                found.set_exception(error)
+
+        threading.Thread(target=work, name="glance", daemon=True).start()
+        try:
+            return found.result(timeout=self.patience)
+        except TimeoutError:
+            found.add_done_callback(lambda done: _tell(done, late))
+            raise NotReady from None
 
     def look(self, ask: Callable[[Engine, Seconds], T], *, patience: Seconds) -> T:
         """Ask a copy of the engine as it is now, which may be changed at will only if forked.
@@ -80,3 +98,9 @@ class Foresight:
     def of(self, request_id: str) -> Prospect | None:
         """What was last foreseen for a request, without looking again."""
         return self._known.get(request_id)
+
+
+def _tell(found: Future[T], late: Callable[[T], None]) -> None:
+    """Hand on what was found too late for an answer; nothing if it could not be."""
+    if found.exception() is None:
+        late(found.result())

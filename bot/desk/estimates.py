@@ -31,7 +31,6 @@ from storage.records import Estimate, EventKind, Person, Recipe, Request, Source
 from storage.states import RequestState
 
 S = RequestState
-GLIMPSE = 0.3  # seconds an answer to a request may queue for a look ahead
 STARE = 5.0  # seconds somebody who asks for nothing else may
 SWEPT = 100  # requests looked at in one sweep
 WHOLE = 5  # of these, so many get offers worked out
@@ -56,7 +55,7 @@ class Estimates(Giving):
             return answer
         if answer.card.state is not S.WAITING:
             return answer
-        self._foresee(answer.card.request, GLIMPSE)
+        self._foresee(answer.card.request)
         return dataclasses.replace(answer, card=self.card(answer.card.request))
 
     def try_out(self, person_id: str, ask: Ask) -> Tried | Refused:
@@ -133,24 +132,32 @@ class Estimates(Giving):
 
     # -- looking ---------------------------------------------------------------------
 
-    def _foresee(self, request_id: str, patience: Seconds) -> None:
-        """Look ahead for a request and remember what was seen; nothing if that takes too long."""
+    def _foresee(self, request_id: str, patience: Seconds | None = None) -> None:
+        """Look ahead for a request and remember what was seen.
+
+        Without `patience` it is a glance: what takes too long is remembered when it is there,
+        and stored and drawn with the next sweep.
+        """
         with self._store.read() as view:
             request = view.requests.get(request_id)
         if request is None or request.state is not S.WAITING:
             return
         owner = self._directory.person(request.workload.owner)
-        look = self.foresight.glance if patience <= GLIMPSE else self.foresight.look
+
+        def look(engine: Engine, now: Seconds) -> Prospect | None:
+            return self._consider(engine, now, request, owner)
+
+        def keep(prospect: Prospect | None) -> None:
+            self.foresight.keep(request.id, prospect)
+
         try:
-            prospect = look(
-                lambda engine, now: self._consider(engine, now, request, owner),
-                patience=patience,
-            )
+            if patience is None:
+                keep(self.foresight.glance(look, late=keep))
+            else:
+                keep(self.foresight.look(look, patience=patience))
         except NotReady:
             return
-        self.foresight.keep(request.id, prospect)
-        if prospect is not None:
-            self._keep([request], [request])
+        self._keep([request], [request])
 
     def _consider(
         self, engine: Engine, now: Seconds, request: Request, planner: Person
@@ -277,6 +284,7 @@ class Estimates(Giving):
                 if prospect is None or prospect.forecast.reason is Reach.NOW:
                     continue
                 if request.id not in known:
+                    work.outbox.put(card_notice(request.id), self._wall())
                     pool = self._terms.pool(request.workload.queue)
                     work.estimates.put(_estimate(request.id, pool, prospect))
             for request in drawn:

@@ -19,6 +19,7 @@ from scheduler.offers import OfferKind
 from storage.records import Estimate, Person
 from storage.states import RequestState as S
 from tests.bot.house import ADA, BEN, LEA, START_DELAY, STOP_TIME, House, an_ask
+from tests.fixtures_workspace import eventually
 
 HOUR = 3600.0
 
@@ -33,7 +34,7 @@ def prompt(house: House) -> House:
     """Let the loop go round whenever it is woken."""
     house.step()
     house.desk.patience = 1.0
-    house.desk.foresight.rest = 0.0
+    house.desk.foresight.rest, house.desk.foresight.patience = 0.0, 30.0
     house.control.on_wake = house.control.step
     return house
 
@@ -321,3 +322,15 @@ def test_what_is_only_good_to_know_waits_while_the_desk_rests(house: House) -> N
     third = ask(house, gpus=8)
     house.desk.look_ahead()
     assert house.desk.card(third.card.request).prospect is not None
+
+
+def test_a_look_that_takes_too_long_for_the_answer_is_kept_all_the_same(house: House) -> None:
+    busy(house)
+    house.desk.foresight.patience = 0.0
+    answer = ask(house, gpus=8)
+    request = answer.card.request
+    assert answer.card.prospect is None
+    eventually(lambda: house.desk.foresight.of(request))
+    assert house.desk.card(request).prospect is not None
+    house.desk.look_ahead()
+    assert len(estimates(house, request)) == 1

@@ -37,6 +37,7 @@ class Rig:
             oncall_group="S0ONCALL",
         )
         self.house.core.desk.patience = 5.0
+        self.house.core.desk.foresight.patience = 10.0
         self.bot = Bot(self.house.core, settings)
         self.bot.start()
 
