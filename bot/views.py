@@ -14,6 +14,7 @@ from bot.prospects import Prospect
 from scheduler.budgets import Budget
 from scheduler.doubts import NodeDoubt
 from scheduler.model import Explanation, Figure, LimitKind
+from storage.audit import Intervention
 from storage.records import Recipe, Role
 from storage.states import RequestState
 
@@ -256,6 +257,8 @@ class StatusView:
     """What is odd about the nodes, for admins and on-call."""
     budgets: tuple[Budget, ...] = ()
     """The priority budgets of the team that was asked about."""
+    by_hand: tuple[Intervention, ...] = ()
+    """What admins have set that still lasts."""
     letters: tuple[Letter, ...] = ()
     """Messages that were given up, for admins."""
 

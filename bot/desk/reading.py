@@ -48,6 +48,7 @@ class Reading(Office):
         rows: tuple[Request, ...] = ()
         with self._store.read() as view:
             mine = view.requests.find(states=OPEN, owner=person_id)
+            by_hand = view.interventions.in_force() if what is None else ()
             if what is not None:
                 found = self._about(view, what)
                 if isinstance(found, Refused):
@@ -64,6 +65,7 @@ class Reading(Office):
             may_ask=self._may_ask(person),
             doubts=self._look(doubts_for(person)),
             budgets=self._budgets(about),
+            by_hand=by_hand,
             letters=self._letters(person),
         )
 

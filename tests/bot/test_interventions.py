@@ -8,6 +8,7 @@ import pytest
 
 from bot.asks import End
 from bot.byhand import ByHandAnswer, DeclineCode, Declined, Intervened, Preview, Wish
+from bot.views import StatusView
 from scheduler.model import Priority, WaitReason
 from storage.audit import InterventionKind, InterventionState
 from storage.records import Audience, Person, Setting
@@ -184,6 +185,18 @@ def test_a_pause_that_ends_while_the_bot_is_away_is_over_when_it_comes_back(hous
     house.step()
     assert house.state(request) is S.ADMITTED
     assert len(house.said("intervention-over")) == 2
+
+
+def test_status_shows_what_lasts_until_it_is_over(house: House) -> None:
+    order(house, K.PAUSE, "team-nlp", end=End(after=HOUR))
+    status = house.desk.status(ADA.id)
+    assert isinstance(status, StatusView)
+    assert [(one.kind, one.target) for one in status.by_hand] == [(K.PAUSE, "team-nlp")]
+    house.step(HOUR)
+    house.step()
+    status = house.desk.status(ADA.id)
+    assert isinstance(status, StatusView)
+    assert status.by_hand == ()
 
 
 def test_a_pool_is_paused_and_one_of_its_queues_resumed(house: House) -> None:

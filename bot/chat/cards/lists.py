@@ -16,6 +16,7 @@ MOST_ROWS = 15
 MOST_SECTIONS = 12
 MOST_POOLS = 20
 MOST_WITH_BUTTONS = 8
+MOST_LASTING = 10
 MOST_DOUBTS = 10
 
 
@@ -31,6 +32,10 @@ def status(voice: Voice, view: StatusView) -> Message:
         cluster = [words.cluster(view.cluster), *words.levels(view.cluster)]
         cluster += [words.pool(pool) for pool in view.cluster.pools[:MOST_POOLS]]
         parts.append(Lines(join("\n", [words.cluster_title(), *cluster])))
+        if view.by_hand:
+            rows = [words.lasting(one, voice.people.name(one.actor)) for one in view.by_hand]
+            most, left = rows[:MOST_LASTING], len(rows[MOST_LASTING:])
+            parts.append(Lines(_list(voice, words.lasting_title(), most, left)))
         if view.doubts:
             rows = [words.doubt(doubt) for doubt in view.doubts[:MOST_DOUBTS]]
             left = len(view.doubts) - len(rows)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from bot import notices
 from bot.asks import End
 from bot.byhand import DeclineCode, Declined, Hit, Intervened, Preview, Wish
 from bot.chat.cards import alerts
 from bot.chat.cards import interventions as cards
+from bot.chat.cards.lists import status
 from bot.chat.message import Message
 from bot.chat.voice import Voice
+from bot.views import StatusView
 from scheduler.model import PreemptionRule, Priority
 from storage.audit import Intervention, InterventionKind
 from storage.records import Audience
-from tests.bot.chat.saying import ANN, BOB, NOW, preempted
+from tests.bot.chat.saying import ANN, BOB, CLUSTER, NOW, preempted
 
 K = InterventionKind
 _HIT = notices.HitArgs(request="R-1001", name="llama-sft", owner=ANN, team="nlp", gpus=32)
@@ -208,6 +211,19 @@ def messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]
     yield "intervention-oncall", lambda: [told(next(iter(posts())), Audience.ONCALL)]
     yield "intervention-over", lambda: [told(each, Audience.CHANNEL) for each in overs()]
     yield "intervention-failed", lambda: [told(FAILED, Audience.PERSON)]
+    quota = replace(
+        next(iter(answers())).done,
+        kind=K.QUOTA,
+        target="team-nlp",
+        after={"gpus": 640},
+        until=None,
+        reason="paper deadline <!here>",
+    )
+    pause = next(iter(answers())).done
+    ends = dt.datetime.fromtimestamp(NOW + 7200.0, dt.UTC)
+    lasting = (replace(pause, until=ends), quota)
+    view = StatusView(person=ANN, mine=(), cluster=CLUSTER, by_hand=lasting)
+    yield "status-by-hand", lambda: [status(voice, view)]
     yield "stuck", lambda: [told(STUCK, Audience.ONCALL)]
     yield "not-taken", lambda: [told(NOT_TAKEN, Audience.PERSON)]
     yield "displaced-owner", lambda: [told(each, Audience.PERSON) for each in displaced()]

@@ -10,7 +10,7 @@ from bot.chat.markup import Markup, date, escape, join, say
 from bot.chat.people import Names
 from bot.chat.words.chinese.standing import Standing
 from bot.chat.words.figures import Figures
-from storage.audit import InterventionKind
+from storage.audit import Intervention, InterventionKind
 
 K = InterventionKind
 
@@ -396,6 +396,25 @@ class Interventions(Standing):
     def not_taken_next(self) -> Markup:
         """What to do about it."""
         return say("它保持暂停。用 kubectl 修改后会重新检查。")
+
+    def lasting_title(self) -> Markup:
+        """Leads what admins have set that still lasts."""
+        return say("*人工设置*")
+
+    def lasting(self, one: Intervention, actor: Markup) -> Markup:
+        """Something that lasts, in a line."""
+        gpus = one.after.get("gpus")
+        amount = say(" {gpus}", gpus=self.gpus(gpus)) if isinstance(gpus, int) else Markup()
+        until = None if one.until is None else one.until.timestamp()
+        return say(
+            "• {word} · {target}{amount}{until}，由 {actor} 设置（原因：{reason}）",
+            word=_TITLES[one.kind],
+            target=one.target,
+            amount=amount,
+            until=self._until(until),
+            actor=actor,
+            reason=one.reason,
+        )
 
     def _of(self, party: notices.HitArgs | None, names: Names) -> Markup:
         if party is None:

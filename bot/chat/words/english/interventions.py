@@ -10,7 +10,7 @@ from bot.chat.markup import Markup, date, escape, join, say
 from bot.chat.people import Names
 from bot.chat.words.english.standing import Standing
 from bot.chat.words.figures import Figures
-from storage.audit import InterventionKind
+from storage.audit import Intervention, InterventionKind
 
 K = InterventionKind
 
@@ -400,6 +400,25 @@ class Interventions(Standing):
     def not_taken_next(self) -> Markup:
         """What to do about it."""
         return say("It stays suspended. Change it with kubectl, and it is looked at again.")
+
+    def lasting_title(self) -> Markup:
+        """Leads what admins have set that still lasts."""
+        return say("*Set by hand*")
+
+    def lasting(self, one: Intervention, actor: Markup) -> Markup:
+        """Something that lasts, in a line."""
+        gpus = one.after.get("gpus")
+        amount = say(" {gpus}", gpus=self.gpus(gpus)) if isinstance(gpus, int) else Markup()
+        until = None if one.until is None else one.until.timestamp()
+        return say(
+            "• {word} · {target}{amount}{until}, by {actor} (reason: {reason})",
+            word=_TITLES[one.kind],
+            target=one.target,
+            amount=amount,
+            until=self._until(until),
+            actor=actor,
+            reason=one.reason,
+        )
 
     def _of(self, party: notices.HitArgs | None, names: Names) -> Markup:
         if party is None:

@@ -9,6 +9,7 @@ from bot import notices
 from bot.byhand import Declined, Intervened, Preview
 from bot.chat.markup import Markup
 from bot.chat.people import Names
+from storage.audit import Intervention
 
 
 class Interventions(Protocol):
@@ -104,4 +105,12 @@ class Interventions(Protocol):
 
     def not_taken_next(self) -> Markup:
         """What to do about it."""
+        ...
+
+    def lasting_title(self) -> Markup:
+        """Leads what admins have set that still lasts."""
+        ...
+
+    def lasting(self, one: Intervention, actor: Markup) -> Markup:
+        """Something that lasts, in a line."""
         ...
