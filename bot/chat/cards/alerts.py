@@ -90,7 +90,7 @@ def _preempted_group(voice: Voice, args: notices.PreemptedGroupArgs, audience: A
     parts.append(Lines(join("\n", _rules(rules, args))))
     parts.append(Lines(words.preempted_group_next(args, told=not yours)))
     if audience is Audience.ONCALL:
-        parts += [Line(), Lines(words.for_oncall(voice.oncall))]
+        parts += [Line(), Lines(words.ask_oncall(voice.oncall))]
     return build(parts)
 
 
@@ -129,7 +129,7 @@ def _node_failed(voice: Voice, args: notices.NodeFailedArgs, _: Audience) -> Mes
     parts: list[Part] = [Lines(words.node_failed_title(args))]
     if rows:
         parts.append(Lines(join("\n", rows)))
-    parts += [Lines(words.node_failed_next(args)), Line(), Lines(words.for_oncall(voice.oncall))]
+    parts += [Lines(words.node_failed_next(args)), Line(), Lines(words.ask_oncall(voice.oncall))]
     return build(parts)
 
 

@@ -35,7 +35,7 @@ def burst(
     if isinstance(said[0], notices.PreemptedGroupArgs | notices.StarvingArgs):
         parts.append(Lines(voice.words.burst_details()))
     if audience is Audience.ONCALL:
-        parts += [Line(), Lines(voice.words.for_oncall(voice.oncall))]
+        parts += [Line(), Lines(voice.words.ask_oncall(voice.oncall))]
     return build(parts), len(said)
 
 

@@ -233,6 +233,10 @@ class Alerts(Standing):
         """Calls on-call; without a group to mention, in words."""
         return say("{who}：请知悉。", who=group or say("值班"))
 
+    def ask_oncall(self, group: Markup | None) -> Markup:
+        """Calls on-call to what somebody has to acknowledge."""
+        return say("{who}：请接手。", who=group or say("值班"))
+
     def starving_title(self, args: notices.StarvingArgs) -> Markup:
         """Leads a starvation alert."""
         return self.title("饥饿", request=args.request, gpus=args.gpus, name=args.name)

@@ -248,6 +248,10 @@ class Alerts(Standing):
         """Calls on-call; without a group to mention, in words."""
         return say("{who}: for your information.", who=group or say("On-call"))
 
+    def ask_oncall(self, group: Markup | None) -> Markup:
+        """Calls on-call to what somebody has to acknowledge."""
+        return say("{who}: please acknowledge.", who=group or say("On-call"))
+
     def starving_title(self, args: notices.StarvingArgs) -> Markup:
         """Leads a starvation alert."""
         return self.title("Starving", request=args.request, gpus=args.gpus, name=args.name)

@@ -91,6 +91,10 @@ class Alerts(Protocol):
         """Calls on-call; without a group to mention, in words."""
         ...
 
+    def ask_oncall(self, group: Markup | None) -> Markup:
+        """Calls on-call to what somebody has to acknowledge."""
+        ...
+
     def starving_title(self, args: notices.StarvingArgs) -> Markup:
         """Leads a starvation alert."""
         ...
