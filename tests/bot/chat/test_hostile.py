@@ -42,6 +42,7 @@ SAMPLES: Mapping[notices.NoticeKind, notices.NoticeArgs] = {
         interventions.FAILED,
         next(iter(interventions.displaced())),
         interventions.STUCK,
+        interventions.NOT_TAKEN,
         LINK,
         notices.LinkAnsweredArgs(person=saying.ANN, team="nlp", by=saying.BOB, agreed=True),
         notices.SubstituteArgs(by=saying.BOB, person=saying.ANN, until=saying.NOW),
