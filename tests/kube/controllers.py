@@ -9,13 +9,37 @@ from tests.kube.cluster import Cluster
 from tests.kube.definitions import step_definitions
 from tests.kube.garbage import step_garbage
 from tests.kube.jobs import step_jobs
-from tests.kube.jobsets import step_job_sets
+from tests.kube.jobsets import JOB_SET, step_job_sets
+from tests.kube.kinds import (
+    BUDGET,
+    DEPLOYMENT,
+    JOB,
+    NODE,
+    POD,
+    REPLICA_SET,
+    STATEFUL_SET,
+    VALIDATING_POLICY,
+    Kind,
+)
 from tests.kube.node_life import step_nodes
 from tests.kube.policies import step_policies
 from tests.kube.scheduling import step_scheduler
 from tests.kube.workloads import step_workloads
 
 _PATIENCE = 50
+Step = Callable[[Cluster], int]
+# In the order of `settle`, each with the kinds it looks at.
+_LOOPS: tuple[tuple[Step, tuple[Kind, ...]], ...] = (
+    (step_nodes, (NODE,)),
+    (step_workloads, (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, POD)),
+    (step_job_sets, (JOB_SET, JOB)),
+    (step_jobs, (JOB, POD)),
+    (step_garbage, ()),
+    (step_scheduler, (POD, NODE)),
+    (step_budgets, (BUDGET, POD)),
+    (step_policies, (VALIDATING_POLICY,)),
+    (step_definitions, ()),
+)
 
 
 class Controllers:
@@ -23,8 +47,9 @@ class Controllers:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._seen: dict[Step, tuple[object, ...]] = {}
 
-    def _run(self, step: Callable[[Cluster], int]) -> int:
+    def _run(self, step: Step) -> int:
         with self._cluster.store.lock:
             return step(self._cluster)
 
@@ -64,19 +89,25 @@ class Controllers:
         """
         total = 0
         for _ in range(_PATIENCE):
-            steps = (
-                self.nodes,
-                self.workloads,
-                self.job_sets,
-                self.jobs,
-                self.garbage,
-                self.schedule,
-                self.budgets,
-                self.policies,
-                self.definitions,
-            )
-            written = sum(step() for step in steps)
+            written = sum(self._run_if_due(step, kinds) for step, kinds in _LOOPS)
             if not written:
                 return total
             total += written
         raise RuntimeError("the controllers do not come to rest")
+
+    def _run_if_due(self, step: Step, kinds: tuple[Kind, ...]) -> int:
+        """Run a loop unless nothing it looks at changed since before its last look."""
+        with self._cluster.store.lock:
+            now = self._state(kinds)
+            if self._seen.get(step) == now:
+                return 0
+            self._seen[step] = now
+            return step(self._cluster)
+
+    def _state(self, kinds: tuple[Kind, ...]) -> tuple[object, ...]:
+        """What a loop's next look depends on; no kinds means all of them."""
+        cluster = self._cluster
+        store = cluster.store
+        versions = tuple(map(store.changed, kinds)) if kinds else (store.version,)
+        silent = tuple(cluster.silent_nodes.items())
+        return (store.epoch, cluster.now(), cluster.node_grace, silent, *versions)

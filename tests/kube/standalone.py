@@ -14,6 +14,7 @@ import argparse
 import json
 import select
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -79,10 +80,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             options.kubeconfig.write_text(kubeconfig(api.url, "bot"))
         sys.stdout.write(json.dumps({"url": api.url}) + "\n")
         sys.stdout.flush()
-        seen = -1
-        while not select.select([sys.stdin], [], [], options.interval)[0]:
+        seen, pause = -1, options.interval
+        while not select.select([sys.stdin], [], [], pause)[0]:
             if api.cluster.store.version != seen:
+                began = time.monotonic()
                 turn(api)
+                # At least half of the time belongs to those who ask.
+                pause = max(options.interval, time.monotonic() - began)
                 seen = api.cluster.store.version
 
 

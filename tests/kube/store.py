@@ -63,6 +63,7 @@ class _Shelf:
     entries: list[Entry] = field(default_factory=list)
     sorted_keys: list[Key] | None = None
     tagged: dict[str, set[Key]] = field(default_factory=dict)
+    changed: int = 0
 
     def tag(self, stored: Stored) -> None:
         for each in stored.tags:
@@ -77,7 +78,9 @@ class _Shelf:
 
     def copy(self) -> _Shelf:
         tagged = {tag: set(keys) for tag, keys in self.tagged.items()}
-        return _Shelf(dict(self.objects), list(self.entries), self.sorted_keys, tagged)
+        return _Shelf(
+            dict(self.objects), list(self.entries), self.sorted_keys, tagged, self.changed
+        )
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ class Store:
         self.lock = RLock()
         self.version = 100
         self.compacted = 0
+        self.epoch = 0  # how often the store went back, so that equal versions may differ
         self._keep = keep
         self._shelves: dict[Kind, _Shelf] = {}
         self._listeners: list[Callable[[], None]] = []
@@ -163,6 +167,7 @@ class Store:
 
     def _note(self, shelf: _Shelf, entry: Entry) -> None:
         shelf.entries.append(entry)
+        shelf.changed = entry.version
         if len(shelf.entries) > 2 * self._keep:
             self.compacted = max(self.compacted, shelf.entries[self._keep - 1].version)
             del shelf.entries[: self._keep]
@@ -203,6 +208,10 @@ class Store:
                 del state[entry.after.key]
         return state
 
+    def changed(self, kind: Kind) -> int:
+        """The version of the last write to a kind."""
+        return self._shelf(kind).changed
+
     def snapshot(self) -> Snapshot:
         """The state now, to go back to."""
         shelves = {kind: shelf.copy() for kind, shelf in self._shelves.items()}
@@ -211,6 +220,7 @@ class Store:
     def put_back(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot, which stays usable."""
         self.version, self.compacted = snapshot.version, snapshot.compacted
+        self.epoch += 1
         self._shelves = {kind: shelf.copy() for kind, shelf in snapshot.shelves.items()}
 
     def kinds(self) -> Iterator[Kind]:
