@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
@@ -39,9 +39,11 @@ class Settings(BaseSettings):
 
     slack_api_url: str = Field(SLACK_API_URL, alias="GPUBOT_SLACK_API_URL")
     bot_token: SecretStr = Field(alias="SLACK_BOT_TOKEN")
-    app_token: SecretStr | None = Field(None, alias="SLACK_APP_TOKEN")
-    signing_secret: SecretStr | None = Field(None, alias="SLACK_SIGNING_SECRET")
     http_port: int | None = Field(None, alias="GPUBOT_HTTP_PORT", ge=0, le=65535)
+    app_token: SecretStr | None = Field(None, alias="SLACK_APP_TOKEN", validate_default=True)
+    signing_secret: SecretStr | None = Field(
+        None, alias="SLACK_SIGNING_SECRET", validate_default=True
+    )
     health_port: int | None = Field(None, alias="GPUBOT_HEALTH_PORT", ge=0, le=65535)
     listen: str = Field("127.0.0.1", alias="GPUBOT_LISTEN")
     database_url: str = Field("sqlite:///gpubot.db", alias="GPUBOT_DATABASE_URL")
@@ -80,9 +82,18 @@ class Settings(BaseSettings):
 
     @field_validator("app_token")
     @classmethod
-    def _app_token(cls, value: SecretStr | None) -> SecretStr | None:
+    def _app_token(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        if value is None and info.data.get("http_port", 0) is None:  # the port comes before it
+            raise ValueError("is not set")
         if value is not None and not value.get_secret_value().startswith("xapp-"):
             raise ValueError("is not an app-level token: those begin with xapp-")
+        return value
+
+    @field_validator("signing_secret")
+    @classmethod
+    def _signing_secret(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        if value is None and info.data.get("http_port") is not None:
+            raise ValueError("is not set, which requests over HTTP need")
         return value
 
     @field_validator("database_url")
@@ -162,17 +173,19 @@ _EXAMPLES = {
 def read_settings(**given: Any) -> Settings:
     """The settings of this process's environment, or those `given`. Raises SettingsError."""
     try:
-        found = Settings(**given)
+        return Settings(**given)
     except ValidationError as error:
         lines = [
-            _problem(str(item["loc"][0]), item["type"], item["msg"]) for item in error.errors()
+            _problem(_variable(str(item["loc"][0])), item["type"], item["msg"])
+            for item in error.errors()
         ]
         raise SettingsError("\n".join(lines)) from None
-    if found.http_port is not None and found.signing_secret is None:
-        raise SettingsError(_problem("SLACK_SIGNING_SECRET", "missing", ""))
-    if found.http_port is None and found.app_token is None:
-        raise SettingsError(_problem("SLACK_APP_TOKEN", "missing", ""))
-    return found
+
+
+def _variable(place: str) -> str:
+    """The variable of a problem: a default that will not do is reported by its field."""
+    field = Settings.model_fields.get(place)
+    return field.alias if field is not None and field.alias else place
 
 
 def _problem(variable: str, kind: str, message: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from bot.chat.actions import FORM
+from bot.chat.actions import FORM, WHY_OF_MESSAGE
 from bot.cli.doctor import Finding, examine, wanted_scopes
 from bot.cli.main import app
 from bot.shipped import MANIFEST, read_policy, shipped
@@ -42,6 +42,15 @@ def _failed() -> list[Finding]:
 def test_a_sound_installation_has_no_complaint() -> None:
     assert _failed() == []
     assert CliRunner().invoke(app, ["doctor"]).exit_code == 0
+
+
+@pytest.mark.usefixtures("_well")
+def test_over_http_no_app_token_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLACK_APP_TOKEN")
+    monkeypatch.setenv("GPUBOT_HTTP_PORT", "3000")
+    monkeypatch.setenv("SLACK_SIGNING_SECRET", "not-a-secret")
+    assert _failed() == []
+    assert any(finding.seen == "over HTTP, port 3000" for finding in examine())
 
 
 @pytest.mark.usefixtures("_well")
@@ -171,7 +180,8 @@ def test_the_manifest_asks_for_what_the_app_uses() -> None:
     manifest = yaml.safe_load(shipped(MANIFEST).read_text())
     assert manifest["settings"]["socket_mode_enabled"] is True
     assert [c["command"] for c in manifest["features"]["slash_commands"]] == ["/gpu"]
-    assert [s["callback_id"] for s in manifest["features"]["shortcuts"]] == [FORM]
+    shortcuts = {s["callback_id"]: s["type"] for s in manifest["features"]["shortcuts"]}
+    assert shortcuts == {FORM: "global", WHY_OF_MESSAGE: "message"}
     assert {"commands", "chat:write", "app_mentions:read"} <= wanted_scopes()
 
 

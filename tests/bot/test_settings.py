@@ -71,6 +71,21 @@ def test_what_is_wrong_is_named_with_an_example(
     assert "wrong-way-round" not in line
 
 
+def test_over_http_the_signing_secret_takes_the_place_of_the_app_token(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("SLACK_APP_TOKEN")
+    with pytest.raises(SettingsError, match="SLACK_APP_TOKEN is not set; for example"):
+        read_settings()
+    monkeypatch.setenv("GPUBOT_HTTP_PORT", "3000")
+    with pytest.raises(SettingsError, match="SLACK_SIGNING_SECRET is not set"):
+        read_settings()
+    monkeypatch.setenv("SLACK_SIGNING_SECRET", "8f742231b10e8888abcd99yyyzzz85a5")
+    settings = read_settings()
+    assert (settings.http_port, settings.app_token) == (3000, None)
+    assert "8f742231" not in repr(settings)
+
+
 def test_all_problems_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SLACK_BOT_TOKEN")
     monkeypatch.setenv("GPUBOT_CLUSTER", "abacus")
@@ -78,3 +93,7 @@ def test_all_problems_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         read_settings()
     assert "SLACK_BOT_TOKEN is not set" in str(caught.value)
     assert "GPUBOT_CLUSTER" in str(caught.value)
+    monkeypatch.delenv("SLACK_APP_TOKEN")
+    with pytest.raises(SettingsError) as caught:
+        read_settings()
+    assert len(str(caught.value).splitlines()) == 3
