@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean, median
 
 from bot.asks import Period
@@ -115,6 +115,8 @@ class ReportView:
     starvations: int
     interventions: int
     guess: Guess | None = None
+    guesses: Mapping[str, Guess] = field(default_factory=dict)
+    """The same by pool, in the order of names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +203,15 @@ def judge(estimates: Sequence[Estimate]) -> Guess | None:
     return Guess(
         count=len(errors), error=median(errors), relative=median(parts or [0.0]), late=late
     )
+
+
+def judge_pools(estimates: Sequence[Estimate]) -> dict[str, Guess]:
+    """How good the estimates of each pool were that has some, by its name."""
+    pools: dict[str, list[Estimate]] = {}
+    for one in estimates:
+        pools.setdefault(one.pool, []).append(one)
+    judged = ((pool, judge(pools[pool])) for pool in sorted(pools))
+    return {pool: guess for pool, guess in judged if guess is not None}
 
 
 def curve(gauges: Sequence[Gauge]) -> tuple[Point, ...]:

@@ -63,6 +63,7 @@ class Reporting(Office):
             lost=reports.count_ends(grants, Outcome.LOST, begin, end),
             starvations=starvations,
             guess=reports.judge(estimates),
+            guesses=reports.judge_pools(estimates),
             interventions=interventions,
         )
 

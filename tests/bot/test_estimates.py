@@ -134,6 +134,7 @@ def test_the_estimate_is_kept_and_compared_with_the_start(house: House) -> None:
     assert not isinstance(report, Refused)
     assert report.guess is not None
     assert report.guess.count == 1
+    assert list(report.guesses) == ["team"]
 
 
 def estimates(house: House, *requests: str) -> list[Estimate]:

@@ -56,6 +56,10 @@ REPORT = ReportView(
     starvations=2,
     interventions=0,
     guess=Guess(count=320, error=260.0, relative=0.12, late=9),
+    guesses={
+        "shared-multi": Guess(count=120, error=900.0, relative=0.14, late=7),
+        "team": Guess(count=200, error=120.0, relative=0.1, late=2),
+    },
 )
 
 FAIR = FairView(

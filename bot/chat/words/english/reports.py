@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bot import notices
 from bot.asks import Period
@@ -118,7 +118,16 @@ class Reports(Units):
         )
         if view.guess is not None:
             lines.append(self._guess(view.guess))
+        if len(view.guesses) > 1:
+            lines.append(self._guesses(view.guesses))
         return join("\n", lines)
+
+    def _guesses(self, guesses: Mapping[str, Guess]) -> Markup:
+        rows = [
+            say("{pool} {error}", pool=pool, error=self.span(guess.error))
+            for pool, guess in guesses.items()
+        ]
+        return say("   by pool: {rows}", rows=join(", ", rows))
 
     def _guess(self, guess: Guess) -> Markup:
         return say(
