@@ -128,3 +128,12 @@ def test_old_stories_keep_their_first_and_last_line(store: Store) -> None:
         assert work.transitions.prune(later(10)) == 2
         assert [line.after for line in work.transitions.of(ended)] == [S.WAITING, S.FINISHED]
         assert len(work.transitions.of(running)) == 3
+
+
+def test_people_who_are_no_longer_there_are_forgotten(store: Store) -> None:
+    ann, bob = Person(id="U1", name="Ann"), Person(id="U2", name="Bob")
+    with store.write() as work:
+        work.people.put(ann, bob)
+        work.people.forget([])
+        work.people.forget(["U2", "U9"])
+        assert work.people.all() == (ann,)
