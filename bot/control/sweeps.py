@@ -81,6 +81,8 @@ class LeaseSweep:
         self._dealt_with = dealt_with
 
     def _remind(self, engine: Engine, ledger: Ledger, request: Request) -> None:
+        if request.source is Source.TRACE:  # nobody reads it, and explanations cost time
+            return
         step = longer(request, self.terms)
         waiting = held_up(engine, request.workload.id, ledger.now) if step else ()
         first = next(iter(waiting), None)

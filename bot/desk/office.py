@@ -12,7 +12,7 @@ from bot.control.loop import Control
 from bot.foresight import Foresight
 from bot.people import Directory
 from bot.places import Domain, domains_of
-from bot.prospects import Prospect
+from bot.prospects import SOON, Prospect
 from bot.rows import OPEN_FIRST, card_of, explain_all
 from bot.terms import WAITING_AT_MOST
 from bot.views import CardView, NotReady
@@ -106,9 +106,12 @@ class Office:
         )
 
     def _foreseen(self, request_id: str, now: float) -> Prospect | None:
-        """What was last foreseen for a request, unless that is long ago."""
+        """What was last foreseen for a request, unless that is long ago or did not come true."""
         found = self.foresight.of(request_id)
-        return found if found is not None and now - found.at <= FORESEEN else None
+        if found is None or now - found.at > FORESEEN:
+            return None
+        likely = found.forecast.likely
+        return found if likely is None or likely > now - SOON else None
 
 
 def by_state(requests: Sequence[Request]) -> tuple[Request, ...]:

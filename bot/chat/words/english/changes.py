@@ -125,8 +125,8 @@ class Changes(Standing):
         if args.step is None:
             return say("It has the longest lease that its pool gives, so it cannot be extended.")
         return say(
-            "Need it longer? Press the button, or say `/gpu extend {request} …`; nobody waits "
-            "for its GPUs now.",
+            "Need it longer? Press the button, or say `/gpu extend {request} …`: you get it unless "
+            "somebody would start later for it.",
             request=args.request,
         )
 
