@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from bot.terms import Terms
 from scheduler.engine import Engine
 from scheduler.events import Amended
-from scheduler.model import Seconds, TeamName, WaitReason, WorkloadId
+from scheduler.model import QueueName, Seconds, TeamName, WaitReason, Workload, WorkloadId
 from storage.records import Request
 
 _FOR_CAPACITY = frozenset({WaitReason.QUOTA, WaitReason.TOPOLOGY})
-PLAYED = 10  # of those who wait, the starts of the first so many are played forward
+PLAYED = 2  # of each queue, the starts of the first so many who wait are played forward
 NOTICED: Seconds = 60.0  # a start that is later by no more is not later
-LOOKED_AT = 50  # of those who wait, the first so many are asked what they wait for
+LOOKED_AT = 5  # of each queue, the first so many who wait are asked what they wait for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +51,21 @@ def longer(request: Request, terms: Terms) -> Seconds | None:
     return by if by > 0 else None
 
 
+def first_in_line(engine: Engine, most: int) -> tuple[Workload, ...]:
+    """The first so many who wait in each queue, in the engine's order."""
+    found: dict[QueueName, list[Workload]] = {}
+    for waiting in engine.pending():
+        line = found.setdefault(waiting.queue, [])
+        if len(line) < most:
+            line.append(waiting)
+    return tuple(waiting for line in found.values() for waiting in line)
+
+
 def held_up(engine: Engine, workload: WorkloadId, now: Seconds) -> tuple[HeldUp, ...]:
     """Who waits for what a running workload holds, in the engine's order."""
     survey = engine.survey(now)
     found = []
-    for waiting in engine.pending()[:LOOKED_AT]:
+    for waiting in first_in_line(engine, LOOKED_AT):
         why = survey.explain(waiting.id)
         holds = any(holder.workload == workload for holder in why.holders)
         if holds and why.verdict.reason in _FOR_CAPACITY:
@@ -75,11 +85,11 @@ def delayed(
 ) -> tuple[HeldUp, ...]:
     """Who would start later if what runs had a longer lease, in the engine's order.
 
-    Both courses are played forward, for the first of those who wait. Whose start cannot be told
-    counts if he waits for what the workload holds.
+    Both courses are played forward, for the first of those who wait in each queue. Whose start
+    cannot be told counts if he waits for what the workload holds.
     """
     running = next((one for one in engine.running() if one[0].id == workload), None)
-    waiting = engine.pending()[:PLAYED]
+    waiting = first_in_line(engine, PLAYED)
     if running is None or not waiting:
         return ()
     other = engine.fork()

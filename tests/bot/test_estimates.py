@@ -335,3 +335,13 @@ def test_a_look_that_takes_too_long_for_the_answer_is_kept_all_the_same(house: H
     assert house.desk.card(request).prospect is not None
     house.desk.look_ahead()
     assert len(estimates(house, request)) == 1
+
+
+def test_whoever_is_first_in_any_line_keeps_a_lease_from_growing(house: House) -> None:
+    busy(house)
+    for _ in range(6):
+        ask(house, gpus=8, duration=HOUR)  # a long line in another queue
+    hero = ask(house, BEN, nodes=4, duration=2 * HOUR).card.request
+    his = house.desk.extend(BEN.id, "R-1005", HOUR, key=house.key())
+    assert isinstance(his, Refused)
+    assert his.args["first"] == hero

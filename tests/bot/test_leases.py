@@ -181,3 +181,18 @@ def test_two_changes_at_once_do_not_add_up(house: House) -> None:
     assert ends(house, request) == START + 5 * HOUR
     second = house.desk.extend(ADA.id, request, HOUR, key="b")
     assert refused(second) is RefusalCode.CHANGED_MEANWHILE
+
+
+def test_a_clock_that_is_set_back_neither_ends_nor_reminds_again(house: House) -> None:
+    sweep = LeaseSweep(house.control.terms)
+    request = running(house, duration=4 * HOUR)
+    house.clock.advance(3.7 * HOUR)
+    house.control.propose(sweep)
+    house.clock.advance(-HOUR)
+    house.control.propose(sweep)
+    house.clock.advance(HOUR)
+    house.control.propose(sweep)
+    assert len(house.said("lease-ending")) == 1
+    assert house.state(request) is S.RUNNING
+    assert isinstance(extend(house, request, HOUR), Changed)
+    assert ends(house, request) == START + 5 * HOUR
