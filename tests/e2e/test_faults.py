@@ -35,7 +35,10 @@ SECONDS = 30.0
 
 @dataclass
 class Ended:
-    """How an hour ended. `said` counts each notice's key in Slack, `dead` are undelivered ones."""
+    """How an hour ended. `said` counts each notice's key in Slack, `dead` are undelivered ones.
+
+    `answers` are the requests that the answers to commands are about.
+    """
 
     states: dict[str, tuple[str, int]] = field(default_factory=dict)
     said: Counter[str] = field(default_factory=Counter)
@@ -69,7 +72,7 @@ class Hour(Rig):
             ),
             seconds=SECONDS,
         )
-        self.answers.append(_timeless(str(found["text"])))
+        self.answers.append(" ".join(re.findall(r"R-\d+", str(found["text"]))[:1]))
         return dict(found)
 
     def ask(self, visitor: Visitor, text: str) -> str:
@@ -81,6 +84,21 @@ class Hour(Rig):
     def reach(self, request: str, state: S) -> None:
         """Wait until the request is stored in a state."""
         eventually(lambda: self.house.state(request) is state, seconds=SECONDS)
+
+    def wait_out(self, seconds: float, *requests: str, state: S) -> None:
+        """Let time pass until requests are in a state.
+
+        A decision is stored before the cluster is told, so its time may begin a little late:
+        then a little more has to pass.
+        """
+        self.pass_time(seconds)
+        eventually(lambda: all(self._there(one, state) for one in requests), seconds=SECONDS)
+
+    def _there(self, request: str, state: S) -> bool:
+        if self.house.state(request) is state:
+            return True
+        self.pass_time(0.1)
+        return False
 
     def sweep_leases(self) -> None:
         """Have leases looked at now, and wait for it."""
@@ -118,32 +136,22 @@ class Hour(Rig):
         )
 
 
-def _timeless(text: str) -> str:
-    """An answer without the moments in it."""
-    return re.sub(r"<!date[^>]*>", "<date>", text)
-
-
 def play(hour: Hour, between: Callable[[], None], *, threads: bool = True) -> Ended:
     """The hour; `between` is called now and then. Without `threads` nobody asks in one."""
     ada, ben, lea = hour.visitor(ADA), hour.visitor(BEN), hour.visitor(LEA)
     night = hour.ask(ben, "/gpu 4 nodes h100 12h preemptible name night")
     hour.reach(night, S.ADMITTED)
-    hour.pass_time(START_DELAY)
-    hour.reach(night, S.RUNNING)
+    hour.wait_out(START_DELAY, night, state=S.RUNNING)
     between()
     small = [hour.ask(ada, f"/gpu 1 h100 4h name small-{n}") for n in range(4)]
     short = hour.ask(lea, "/gpu 8 h100 30m name short")
-    hour.pass_time(START_DELAY)
-    for request in (*small, short):
-        hour.reach(request, S.RUNNING)
+    hour.wait_out(START_DELAY, *small, short, state=S.RUNNING)
     between()
     hero = hour.ask(ada, "/gpu 4 nodes h100 8h name hero")
     hour.reach(night, S.PREEMPTING)
-    hour.pass_time(STOP_TIME)
-    hour.reach(hero, S.ADMITTED)
+    hour.wait_out(STOP_TIME, hero, state=S.ADMITTED)
     hour.reach(night, S.WAITING)
-    hour.pass_time(START_DELAY)
-    hour.reach(hero, S.RUNNING)
+    hour.wait_out(START_DELAY, hero, state=S.RUNNING)
     between()
     hour.rest()
     if threads:
@@ -152,14 +160,12 @@ def play(hour: Hour, between: Callable[[], None], *, threads: bool = True) -> En
     pressed = ada.press(GENERAL, str(question["ts"]), "gpubot.release")
     assert not pressed.get("error")
     hour.reach(small[0], S.STOPPING)
-    hour.pass_time(STOP_TIME)
-    hour.reach(small[0], S.RELEASED)
+    hour.wait_out(STOP_TIME, small[0], state=S.RELEASED)
     between()
     hour.pass_time(2400)
     hour.sweep_leases()
     hour.reach(short, S.STOPPING)
-    hour.pass_time(STOP_TIME)
-    hour.reach(short, S.EXPIRED)
+    hour.wait_out(STOP_TIME, short, state=S.EXPIRED)
     hour.command(ben, f"/gpu cancel {night}")
     hour.reach(night, S.CANCELLED)
     hour.rest()
