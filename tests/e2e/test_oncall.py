@@ -14,7 +14,12 @@ def _preempt(rig: Rig) -> str:
     ada, ben = rig.visitor(ADA), rig.visitor(BEN)
     rig.command(ben, "/gpu 8 nodes h100 12h preemptible name night")
     rig.pass_time(START_DELAY)
-    eventually(lambda: rig.house.state("R-1001") is S.RUNNING)
+
+    def running() -> bool:
+        rig.pass_time(0.1)  # the cluster may have been told a little later than was stored
+        return rig.house.state("R-1001") is S.RUNNING
+
+    eventually(running)
     rig.command(ada, "/gpu 4 nodes h100 8h name hero")
     return str(rig.wait_for(ada, "Preemption", channel=ONCALL)["ts"])
 
