@@ -78,10 +78,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guess:
-    """How good the expected starts were: medians over those that came to pass in a period.
+    """How good the expected starts were of what started in a period.
 
-    `error` in seconds, `relative` as a part of the wait; `late` of `count` started later than
-    the whole range that was named.
+    `error` is the median in seconds; `relative` all errors together over all waits, so that a
+    few seconds off an instant start weigh nothing. `late` of `count` started later than the
+    whole range that was named.
     """
 
     count: int
@@ -189,19 +190,20 @@ def count_ends(
 
 def judge(estimates: Sequence[Estimate]) -> Guess | None:
     """How good the estimates were of what started in a period; None if none named a time."""
-    errors, parts, late = [], [], 0
+    errors, waited, late = [], 0.0, 0
     for one in estimates:
         if one.error is None or one.started is None:
             continue
         errors.append(abs(one.error))
-        waited = (one.started - one.at).total_seconds()
-        if waited > 0:
-            parts.append(abs(one.error) / waited)
+        waited += max(0.0, (one.started - one.at).total_seconds())
         late += one.high is not None and one.started > one.high
     if not errors:
         return None
     return Guess(
-        count=len(errors), error=median(errors), relative=median(parts or [0.0]), late=late
+        count=len(errors),
+        error=median(errors),
+        relative=sum(errors) / waited if waited else 0.0,
+        late=late,
     )
 
 

@@ -12,6 +12,7 @@ from bot.places import Domain
 from bot.prospects import Prospect
 from bot.terms import Terms, level_word
 from bot.views import CardView, QueueRow
+from scheduler.aging import since
 from scheduler.engine import Engine
 from scheduler.layout import MODEL_LABEL, PROVISION_LABEL
 from scheduler.model import (
@@ -64,6 +65,7 @@ def card_of(
         state=request.state,
         at=at,
         created=request.created.timestamp(),
+        queued=since(workload),
         started=request.started.timestamp() if request.started else None,
         lease=workload.duration,
         lease_ends=request.lease_ends.timestamp() if request.lease_ends else None,
@@ -142,7 +144,7 @@ def queue_row(workload: Workload, why: Explanation, now: Seconds, person_id: str
         gpus=workload.gpus,
         shape=f"{pods}×{first.requests.get(GPU, 0)}",
         priority=workload.priority_class,
-        waited=max(0.0, now - workload.created),
+        waited=max(0.0, now - since(workload)),
         reason=why.verdict.reason,
         figures=why.verdict.figures,
         mine=workload.owner == person_id,

@@ -122,6 +122,7 @@ class CardView:
     state: RequestState
     at: float
     created: float
+    queued: float | None = None
     started: float | None = None
     lease: float | None = None
     lease_ends: float | None = None

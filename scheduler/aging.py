@@ -61,7 +61,7 @@ def raised(workload: Workload, by: int) -> Workload:
 
 def requeued(aging: Aging | None, workload: Workload, at: Seconds) -> Workload:
     """As it waits again from `at` on: what it owed to its earlier wait is gone."""
-    return workload if aging is None else replace(raised(workload, 0), queued=at)
+    return replace(workload if aging is None else raised(workload, 0), queued=at)
 
 
 def started(aging: Aging | None, workload: Workload, at: Seconds) -> Workload:

@@ -29,7 +29,8 @@ def amend_waiting(state: State, workload: Workload) -> None:
     before = waiting.workload
     if workload.created == before.created:
         kept = replace(workload, queued=before.queued, raised=0)
-        workload = aging.raised(kept, before.raised)
+        rule = aging.rule_of(state, kept)  # another queue may add less for waiting, or nothing
+        workload = aging.raised(kept, 0 if rule is None else min(before.raised, rule.most))
     same = _same_demand(before, workload)
     if claim is not None and same:
         waiting.workload = workload

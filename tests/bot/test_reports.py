@@ -188,7 +188,7 @@ def test_estimates_are_judged_by_what_happened() -> None:
             estimate("R-4", likely=None, high=None, started=9),  # no time was told
         )
     )
-    assert found == Guess(count=3, error=HOUR, relative=0.5, late=1)
+    assert found == Guess(count=3, error=HOUR, relative=3 / 7, late=1)
     assert judge((estimate("R-4", likely=None, high=None, started=9),)) is None
 
 

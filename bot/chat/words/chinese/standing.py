@@ -99,7 +99,7 @@ class Standing(Reasons):
             "在 {queue} 中排{place}，自 {since} 起。",
             place=self.place_in_line(why.position),
             queue=why.queue,
-            since=date(card.created),
+            since=date(card.queued if card.queued is not None else card.created),
         )
 
     def _stand_waiting(self, card: CardView) -> Markup:

@@ -99,7 +99,7 @@ class Standing(Reasons):
             "{place} in line in {queue}, since {since}.",
             place=self.ordinal(why.position),
             queue=why.queue,
-            since=date(card.created),
+            since=date(card.queued if card.queued is not None else card.created),
         )
 
     def _stand_waiting(self, card: CardView) -> Markup:
