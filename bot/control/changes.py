@@ -21,7 +21,7 @@ from scheduler import events
 from scheduler.engine import Engine
 from scheduler.model import Workload
 from scheduler.standing import EngineError
-from storage.records import DeskEvent, EventKind, Json, Request
+from storage.records import DeskEvent, EventKind, Json, ObjectRef, Request
 from storage.states import RequestState
 
 log = logging.getLogger(__name__)
@@ -29,6 +29,8 @@ S = RequestState
 HOLDS = frozenset({S.ADMITTED, S.RUNNING})
 ORDER = "order"  # the detail of a story line that names the event it comes from
 REASONS = {EventKind.EXTEND: "extended", EventKind.EDIT: "edited", EventKind.GIVE: "given"}
+REF = "ref"  # the object, where it was changed in the cluster itself: only while it waits
+_REF = TypeAdapter(ObjectRef)
 _WORKLOAD = TypeAdapter(Workload)
 _CHANGES = TypeAdapter(tuple[FieldChange, ...])
 
@@ -54,7 +56,8 @@ def carry_out(engine: Engine, ledger: Ledger, order: DeskEvent) -> None:
     if current != dataclasses.replace(before, queued=current.queued):
         log.info("%s is another since event %d was ordered", request.id, order.id)
         return
-    if request.state is not S.WAITING and request.state not in HOLDS:
+    ref = None if REF not in order.args else _REF.validate_python(order.args[REF])
+    if request.state is not S.WAITING and (ref is not None or request.state not in HOLDS):
         return
     after = dataclasses.replace(after, queued=current.queued)
     try:
@@ -70,6 +73,7 @@ def carry_out(engine: Engine, ledger: Ledger, order: DeskEvent) -> None:
         details={ORDER: order.id, "changes": order.args["changes"]},
         workload=after,
         lease_ends=_lease_ends(request, after),
+        ref=request.ref if ref is None else ref,
     )
     if request.state in HOLDS and (after.owner, after.team) != (current.owner, current.team):
         ledger.hand_over(changed)

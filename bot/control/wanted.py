@@ -18,7 +18,7 @@ from bot import notices
 from bot.asks import Ask
 from bot.clock import moment
 from bot.clusters.base import ClusterEvent, Unwanted, Wanted
-from bot.control.changes import write_change
+from bot.control.changes import REF, write_change
 from bot.control.ledger import LOOP
 from bot.plans import named, never_fits, plan, refuse
 from bot.reask import changes_of, demands_more
@@ -197,10 +197,8 @@ def _bad_mark(label: str, value: str, right: tuple[str, ...]) -> Refused:
 
 
 def _is_news(known: Request | None, wanted: Wanted) -> bool:
-    """Something new, or another than it was; what holds or has ended is what it is."""
-    if known is None:
-        return True
-    return known.state is RequestState.WAITING and known.ref != wanted.ref
+    """Something new, or another than it was; what has ended stays as it is."""
+    return known is None or (not known.state.final and known.ref != wanted.ref)
 
 
 def _add(work: Work, wanted: Wanted, planned: Workload, now: Seconds) -> None:
@@ -224,17 +222,14 @@ def _amend(
     work: Work, before: Request, wanted: Wanted, planned: Workload, terms: Terms, now: Seconds
 ) -> None:
     """An object that was changed while it waits: at its old place unless it asks for more."""
-    work.requests.amend(before.id, ref=wanted.ref)
     old = before.workload
     after = dataclasses.replace(
         named(planned, before.id), created=old.created, queued=old.queued, raised=old.raised
     )
-    if after == old:
-        return
     if demands_more(old, after, terms):
         after = dataclasses.replace(after, created=now, raised=0)
     changes = changes_of(old, after, terms)
-    order = write_change(old, after, changes)
+    order = {**write_change(old, after, changes), REF: dataclasses.asdict(wanted.ref)}
     work.events.add(EventKind.EDIT, before.id, after.owner, moment(now), order)
 
 

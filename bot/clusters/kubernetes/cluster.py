@@ -217,22 +217,22 @@ class KubernetesCluster:
             changed |= {uid for uid, gang in self._by_object.items() if gang.nodes & lost}
         for uid in sorted(changed):
             gang = self._by_object.get(uid)
-            if gang is not None:
-                end = self._jobs.look(gang, self._events, now)
-                if end is not None:
-                    self._end(gang, end, now)
-                elif gang.bereft:
-                    self._again.add(uid)
-            if uid in changes.jobs or uid not in self._told_wanted:
+            if gang is None:
                 self._look_for_wanted(uid, now)
+                continue
+            end = self._jobs.look(gang, self._events, now)
+            if end is not None:
+                self._end(gang, end, now)  # whether it is wanted again is told after that
+            elif gang.bereft:
+                self._again.add(uid)
+                if uid in changes.jobs:
+                    self._events.append(Unwanted(uid=uid, at=now))
 
     def _look_for_wanted(self, uid: str, now: Seconds) -> None:
         job = self.mirror.jobs.items.get(uid)
         if job is None:
-            if self._told_wanted.pop(uid, None) is not None or uid in self._by_object:
+            if self._told_wanted.pop(uid, None) is not None:
                 self._events.append(Unwanted(uid=uid, at=now))
-            return
-        if uid in self._by_object:
             return
         wanted = waiting.wanted(job, now)
         if wanted is not None:

@@ -14,7 +14,14 @@ from bot.clusters.kubernetes import patches
 from bot.clusters.kubernetes.connection import Connection, Json, Refused
 from bot.clusters.kubernetes.facts import JobFacts, PodFacts
 from bot.clusters.kubernetes.fleet import Fleet
-from bot.clusters.kubernetes.gangs import Gang, end_of, is_ready, places_for, standing
+from bot.clusters.kubernetes.gangs import (
+    Gang,
+    end_of,
+    form_of,
+    is_ready,
+    places_for,
+    standing,
+)
 from bot.clusters.kubernetes.mirror import Mirror
 from bot.clusters.kubernetes.writing import Write, Writer
 from scheduler.layout import Layout
@@ -44,7 +51,8 @@ class JobGangs:
             return end_of(job, pods, self._fleet.failed, EndKind.STOPPED)
         if not all(map(self._fleet.ready, gang.nodes)):
             return EndKind.LOST
-        decided_on = job
+        if form_of(job) != gang.ref.form:
+            return EndKind.STOPPED
 
         def send() -> None:
             """Send it about the Job as it is now, unless that is another than was decided on."""
@@ -53,7 +61,7 @@ class JobGangs:
                 raise Refused(404, "NotFound", "the Job is no more")
             if now.decision == gang.decision:
                 return
-            if (now.pods, now.shape, now.end) != (decided_on.pods, decided_on.shape, None):
+            if form_of(now) != gang.ref.form or now.end is not None:
                 raise Refused(CHANGED, "Changed", "the Job is another than was decided on")
             self._connection.patch(now.path, self._start_body(gang, now))
 

@@ -14,11 +14,12 @@ from tests.kube.server import ApiServer
 
 @pytest.fixture
 def api() -> Iterator[ApiServer]:
-    """Six nodes of 8 GPUs, `n1` … `n6`, and a namespace `team`."""
+    """Six nodes of 8 GPUs, `n1` … `n6`, a managed namespace `team`, the rights that are shipped."""
     with ApiServer() as server:
         for number in range(1, 7):
             server.add_node(f"n{number}", labels=MODEL)
-        server.add_namespace("team")
+        server.add_namespace("team", **{"gpubot.dev/managed": "true"})
+        server.grant_shipped_rights()
         yield server
 
 

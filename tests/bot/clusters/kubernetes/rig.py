@@ -11,10 +11,10 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 from bot.clusters.base import Action, ClusterEvent, Observation, Start
+from bot.clusters.kubernetes.gangs import ref_of
 from scheduler.model import Seconds
 from storage.records import ObjectRef
-from tests.bot.clusters.kubernetes.world import TEAM, World, wait_until
-from tests.kube.kinds import POD
+from tests.bot.clusters.kubernetes.world import World, wait_until
 from tests.kube.server import ApiServer
 
 START_DELAY = 5.0
@@ -64,8 +64,8 @@ class AsJobs:
         if name not in self._refs:
             (pods,) = action.workload.pod_sets
             uid = self._world.create_job(name, pods=pods.count)
-            self._refs[name] = ObjectRef(kind="Job", namespace=TEAM, name=name, uid=uid)
             self._settle()
+            self._refs[name] = ref_of(self._world.cluster.mirror.jobs.items[uid])
         if action.run_for is not None:
             self.run_for[name] = action.run_for
         return dataclasses.replace(action, ref=self._refs[name])
@@ -97,7 +97,7 @@ class KubernetesRig:
         """The machine is off: its pods are gone for good, and its kubelet says nothing."""
         self._down.add(name)
         self.world.api.kubelet.silence(name)
-        self.world.set_ready(name, ready=False)
+        self.world.api.change_node(name, ready=False)
         self._settle()
 
     def cut_off(self, *, unreachable: bool) -> None:
@@ -128,11 +128,8 @@ class KubernetesRig:
 
     def _remove_lost_pods(self) -> None:
         """What a cloud's node controller does with the pods of a machine that is no more."""
-        store = self.world.api.cluster.store
-        with store.lock:
-            lost = [p for p in store.all(POD) if p.body["spec"].get("nodeName") in self._down]
-            for pod in lost:
-                self.world.api.kubelet._remove(pod)
+        for node in sorted(self._down):
+            self.world.api.kubelet.vanish(node)
 
     def _play_kubelets(self) -> None:
         for pod in self.world.pods():

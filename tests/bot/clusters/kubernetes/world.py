@@ -6,15 +6,19 @@ for real threads with a deadline, and never for time to pass.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable
+from typing import Any
+
+from kubernetes import client as kube
 
 from bot.clusters.kubernetes.cluster import KubernetesCluster
-from bot.clusters.kubernetes.connection import Connection, Json
+from bot.clusters.kubernetes.connection import Connection, Json, Unanswered
 from scheduler.layout import Layout
 from scheduler.model import Seconds
 from tests.bot.house import small_layout
-from tests.kube.kinds import JOB, NODE, POD
+from tests.kube.kinds import JOB, NODE, POD, Kind
 from tests.kube.samples import job
 from tests.kube.server import ApiServer
 
@@ -31,6 +35,47 @@ def wait_until(true: Callable[[], bool], what: str) -> None:
         time.sleep(0.002)
 
 
+class Doom:
+    """The bot dies at its `at`-th write (from 1): before it is sent, or before it is answered."""
+
+    def __init__(self, at: int, *, sent: bool) -> None:
+        self._at, self._sent = at, sent
+        self._lock = threading.Lock()
+        self.written = 0
+
+    @property
+    def dead(self) -> bool:
+        return self.written >= self._at
+
+    def meet(self, send: Callable[[], Json]) -> Json:
+        """Let a write through, unless its time has come."""
+        with self._lock:
+            if self.dead:
+                raise Unanswered("dead")
+            self.written += 1
+            if not self.dead:
+                return send()
+            if self._sent:
+                send()
+            raise Unanswered("died")
+
+
+class MortalConnection(Connection):
+    """A connection whose writes meet the doom, where there is one."""
+
+    def __init__(
+        self, open_client: Callable[[], kube.ApiClient], doom: Callable[[], Doom | None]
+    ) -> None:
+        super().__init__(open_client, connect=2.0, read=2.0, silence=30.0)
+        self._doom = doom
+
+    def _ask(self, method: str, *args: Any) -> Json:
+        doom = self._doom()
+        if doom is None or method == "GET":
+            return super()._ask(method, *args)
+        return doom.meet(lambda: super(MortalConnection, self)._ask(method, *args))
+
+
 class World:
     """The emulator, a connection of each who asks, and the cluster under test."""
 
@@ -41,11 +86,12 @@ class World:
         self.layout = layout or small_layout()
         self.patience = patience
         self.person = Connection(lambda: api.client("alice"))
+        self.doom: Doom | None = None
         self.cluster = self.open()
 
     def open(self) -> KubernetesCluster:
         """A cluster that knows nothing but what the API server tells it."""
-        connection = Connection(lambda: self.api.client("bot"), connect=2.0, read=2.0, silence=30.0)
+        connection = MortalConnection(lambda: self.api.client("bot"), lambda: self.doom)
         self.cluster = KubernetesCluster(connection, self.layout, patience=self.patience)
         assert self.cluster.start(DEADLINE)
         return self.cluster
@@ -70,8 +116,11 @@ class World:
         path = f"/apis/batch/v1/namespaces/{TEAM}/jobs/{name}"
         self.person.delete(path, {"propagationPolicy": "Background"})
 
+    def key(self, name: str) -> tuple[Kind, str, str]:
+        return JOB, TEAM, name
+
     def job(self, name: str) -> Json:
-        found = self.api.cluster.get(JOB, TEAM, name)
+        found = self.api.cluster.get(*self.key(name))
         assert found is not None, name
         return dict(found.body)
 
@@ -96,30 +145,21 @@ class World:
                 where = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
                 self.api.kubelet.finish(where, exit_code=exit_code)
 
-    def set_ready(self, node: str, *, ready: bool) -> None:
-        """What the node controller writes when a kubelet is silent, or is back."""
-        with self.api.cluster.store.lock:
-            live = self.api.cluster.get(NODE, "", node)
-            assert live is not None
-            body = live.document()
-            for one in body["status"]["conditions"]:
-                if one["type"] == "Ready":
-                    one["status"] = "True" if ready else "Unknown"
-            self.api.cluster.store.put(NODE, ("", node), body)
-        self.api.advance(0.0)
-
     # ---- time
 
     def settle(self) -> None:
         """Let everything happen that can happen without time, and be heard of."""
         for _ in range(10):
-            assert self.cluster.writer.wait(DEADLINE)
+            wait_until(self._written, "the writes to go out")
             written = self.api.controllers.settle()
             self.api.kubelet.confirm_all()
             written += self.api.controllers.settle()
             self.hear()
             if not written and self.cluster.writer.wait(0.0):
                 return
+
+    def _written(self) -> bool:
+        return self.cluster.writer.wait(0.0) or (self.doom is not None and self.doom.dead)
 
     def hear(self) -> None:
         """Wait until the mirror is as the API server is."""

@@ -1,0 +1,237 @@
+"""What goes wrong on the way to the API server, and that nothing is decided by what is old."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from bot.clusters.base import ClusterUnreachable
+from bot.clusters.kubernetes.connection import Connection, Refused, Unanswered
+from bot.clusters.kubernetes.mirror import Mirror
+from bot.clusters.kubernetes.watching import Pace, Watcher
+from storage.states import RequestState as S
+from tests.bot.clusters.kubernetes.house import KubeHouse
+from tests.bot.clusters.kubernetes.world import World, wait_until
+from tests.kube.samples import pod
+from tests.kube.server import ApiServer
+
+
+class Follower:
+    """One watcher of the pods, on a connection of its own."""
+
+    def __init__(self, api: ApiServer, pace: Pace | None = None, silence: float = 30.0) -> None:
+        self.mirror = Mirror()
+        connection = Connection(lambda: api.client("bot"), connect=2.0, read=2.0, silence=silence)
+        self.watcher = Watcher(connection, "/api/v1/pods", self.mirror.pods, pace=pace)
+        self.watcher.start()
+        assert self.watcher.wait(20.0)
+
+    def names(self) -> set[str]:
+        with self.mirror.lock:
+            return {one.name for one in self.mirror.pods.items.values()}
+
+    def wait_for(self, *expected: str) -> None:
+        wait_until(lambda: self.names() == set(expected), f"the pods {expected}")
+
+
+@pytest.fixture
+def follower(api: ApiServer) -> Iterator[Follower]:
+    made = Follower(api)
+    yield made
+    made.watcher.stop()
+
+
+def create(api: ApiServer, name: str) -> None:
+    person = Connection(lambda: api.client("alice"))
+    person.post("/api/v1/namespaces/team/pods", pod(name))
+
+
+def remove(api: ApiServer, name: str) -> None:
+    Connection(lambda: api.client("alice")).delete(f"/api/v1/namespaces/team/pods/{name}", {})
+
+
+def test_it_follows_what_comes_changes_and_goes(api: ApiServer, follower: Follower) -> None:
+    create(api, "a")
+    create(api, "b")
+    follower.wait_for("a", "b")
+    remove(api, "a")
+    follower.wait_for("b")
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_watch_that_ends_is_taken_up_again(
+    api: ApiServer, follower: Follower, broken: bool
+) -> None:
+    create(api, "a")
+    follower.wait_for("a")
+    api.drop_watches(broken=broken)
+    create(api, "b")
+    remove(api, "a")
+    follower.wait_for("b")
+
+
+def test_a_gap_is_filled_by_a_new_list(api: ApiServer, follower: Follower) -> None:
+    """410 inside the stream: what was missed is found, also what is gone."""
+    create(api, "a")
+    follower.wait_for("a")
+    api.mute_watches()
+    create(api, "b")
+    remove(api, "a")
+    api.compact()
+    api.mute_watches(muted=False)
+    follower.wait_for("b")
+
+
+def test_a_list_whose_pages_have_expired_starts_over(api: ApiServer) -> None:
+    """410 as the HTTP status of a page."""
+    api.add_running_pods(600, namespace="team")
+    api.faults.fail(410, "GET", path="continue=", times=1, reason="Expired")
+    follower = Follower(api)
+    wait_until(lambda: len(follower.names()) == 600, "all the pods")
+    follower.watcher.stop()
+
+
+def test_silence_ends_a_half_open_watch(api: ApiServer) -> None:
+    follower = Follower(api, silence=0.3)
+    api.mute_watches()
+    create(api, "a")
+    lost = len([seen for seen in api.requests if "watch=true" in seen.query])
+    api.mute_watches(muted=False)
+    follower.wait_for("a")
+    assert lost >= 1
+    follower.watcher.stop()
+
+
+def test_a_full_comparison_finds_what_a_watch_has_lost(api: ApiServer) -> None:
+    follower = Follower(api, pace=Pace(relist=0.0, watch=1))
+    create(api, "a")
+    follower.wait_for("a")
+    with follower.mirror.lock:
+        follower.mirror.pods.items.clear()
+    api.advance(2.0)
+    follower.wait_for("a")
+    follower.watcher.stop()
+
+
+def test_a_kind_that_is_not_there_is_an_empty_list(api: ApiServer) -> None:
+    mirror = Mirror()
+    connection = Connection(lambda: api.client("admin"))
+    watcher = Watcher(
+        connection, "/apis/jobset.x-k8s.io/v1alpha2/jobsets", mirror.jobs, optional=True
+    )
+    watcher.start()
+    assert watcher.wait(20.0)
+    assert watcher.trouble is None
+    watcher.stop()
+
+
+def test_an_expired_token_is_read_again(api: ApiServer) -> None:
+    who = iter(["viewer-old", "bot"])
+    asked: list[str] = []
+
+    def open_client() -> Any:
+        asked.append(next(who))
+        return api.client(asked[-1])
+
+    connection = Connection(open_client)
+    assert len(connection.get("/api/v1/nodes")["items"]) == 6
+    assert asked == ["viewer-old", "bot"]
+
+
+def test_a_token_that_stays_wrong_is_refused(api: ApiServer) -> None:
+    connection = Connection(lambda: api.client("nobody"))
+    with pytest.raises(Refused) as caught:
+        connection.get("/api/v1/nodes")
+    assert caught.value.status == 401
+
+
+def test_a_server_that_sheds_load_says_when_to_come_back(api: ApiServer) -> None:
+    api.faults.shed("GET", path="nodes", after=7)
+    with pytest.raises(Unanswered) as caught:
+        Connection(lambda: api.client("bot")).get("/api/v1/nodes")
+    assert caught.value.after == 7.0
+
+
+def test_a_half_open_connection_is_given_up(api: ApiServer) -> None:
+    api.faults.hang("GET", path="nodes")
+    with pytest.raises(Unanswered):
+        Connection(lambda: api.client("bot"), read=0.2).get("/api/v1/nodes")
+    api.release_hanging()
+
+
+@pytest.mark.parametrize("code", [429, 500, 503, 504])
+def test_a_write_goes_through_when_the_server_is_well_again(house: KubeHouse, code: int) -> None:
+    if code == 429:
+        house.api.faults.shed("PATCH", times=2, after=0)
+    else:
+        house.api.faults.fail(code, "PATCH", times=2)
+    house.create_job("train", pods=2, gpus=8)
+    house.run()
+    assert house.state("train") is S.RUNNING
+    assert house.request("train").attempt == 1
+
+
+def test_a_write_whose_answer_is_lost_is_done_once(house: KubeHouse) -> None:
+    house.api.faults.lose_answer("PATCH", times=3)
+    house.create_job("train", pods=2, gpus=8)
+    house.run()
+    assert house.state("train") is S.RUNNING
+    assert len(house.pods()) == 2
+
+
+def test_a_conflict_is_tried_again_with_what_is_there_now(house: KubeHouse) -> None:
+    house.api.faults.conflict_next("PATCH", times=2)
+    house.create_job("train", pods=1, gpus=8)
+    house.run()
+    assert house.state("train") is S.RUNNING
+
+
+def test_a_job_that_was_changed_meanwhile_is_not_started_as_it_was(house: KubeHouse) -> None:
+    """Somebody makes it larger between the decision and the write."""
+
+    def enlarge() -> None:
+        path = "/apis/batch/v1/namespaces/team/jobs/train"
+        house.person.patch(path, {"spec": {"parallelism": 3, "completions": 3}})
+
+    house.api.faults.before(enlarge, "PATCH", path="jobs/train")
+    house.create_job("train", pods=1, gpus=8)
+    house.step()
+    house.settle()
+    house.run(4)
+    request = house.request("train")
+    assert request.workload.gpus == 24
+    assert request.state is S.RUNNING
+    assert len(house.bound()) == 3
+
+
+def test_nothing_is_decided_while_the_api_server_is_away(house: KubeHouse) -> None:
+    house.create_job("first")
+    house.run()
+    house.api.down()
+    wait_until(lambda: any(w.trouble for w in house.cluster.watchers), "the trouble to show")
+    house.control.step()
+    assert house.control.health().cluster_trouble
+    with pytest.raises(ClusterUnreachable):
+        house.cluster.poll(house.clock.now())
+    house.api.up()
+    wait_until(lambda: not any(w.trouble for w in house.cluster.watchers), "to be heard again")
+    house.create_job("second")
+    wait_until(lambda: _round(house) is S.RUNNING, "the second to run")
+
+
+def _round(house: KubeHouse) -> S | None:
+    """The loop waits out its own back-off."""
+    house.run(1)
+    found = [one.state for one in house.requests() if one.workload.name == "second"]
+    return found[0] if found else None
+
+
+def test_nothing_is_decided_when_nothing_was_heard_for_long(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.cluster.observe(1000.0)
+    monkeypatch.setattr("bot.clusters.kubernetes.cluster.SILENT_AT_MOST", -1.0)
+    with pytest.raises(ClusterUnreachable, match="nothing was heard"):
+        world.cluster.poll(1001.0)
