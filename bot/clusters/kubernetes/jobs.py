@@ -92,11 +92,18 @@ class JobGangs:
         self._send(gang, "suspend", patches.stop_job(gang.ref.uid))
 
     def replace(self, gang: Gang, admission: Admission) -> None:
-        """Have its gated pods sent to the nodes of another grant from now on."""
+        """Have its gated pods sent to the nodes of another grant from now on.
+
+        A pod on a node that was left is deleted, or its successor would not come: it stays in
+        view until its kubelet says that it has ended.
+        """
         gang.admission = admission
         gang.hurt.clear()
         gang.running = False
         self._send(gang, "mend", patches.change_grant(gang))
+        for pod in self._mirror.pods_of(gang.ref.uid):
+            if pod.node is not None and pod.node not in gang.nodes and not pod.terminating:
+                self._remove(pod)
 
     def look(self, gang: Gang, events: list[ClusterEvent], now: Seconds) -> EndKind | None:
         """Tell what is new of a gang and send pods on their way; how it ended if it has."""
@@ -148,6 +155,16 @@ class JobGangs:
                 about=pod.uid,
                 what=f"let a pod of {gang.decision} go",
                 send=lambda: self._connection.patch(pod.path, body),
+            )
+        )
+
+    def _remove(self, pod: PodFacts) -> None:
+        options = {"preconditions": {"uid": pod.uid}}
+        self._writer.put(
+            Write(
+                about=pod.uid,
+                what=f"remove {pod.name} of a lost node",
+                send=lambda: self._connection.delete(pod.path, options),
             )
         )
 

@@ -1,0 +1,221 @@
+"""Over random steps and faults: gangs are let go whole, no GPU is given twice, all settles."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bot.clusters.kubernetes import names
+from bot.clusters.kubernetes.connection import Json
+from bot.clusters.kubernetes.gangs import read_grant
+from storage.states import RequestState as S
+from tests.bot.clusters.kubernetes.house import KubeHouse
+from tests.bot.clusters.kubernetes.world import TEAM, wait_until
+from tests.kube.kinds import JOB, POD
+from tests.kube.server import ApiServer
+
+NODES = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Create:
+    """Somebody wants so many pods of so many GPUs."""
+
+    pods: int
+    gpus: int
+    preemptible: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Do:
+    """Something happens; `node` is what it happens to, where that matters."""
+
+    what: str
+    node: int = 1
+
+
+CREATE = st.builds(
+    Create, pods=st.integers(1, 3), gpus=st.sampled_from([2, 4, 8]), preemptible=st.booleans()
+)
+WHAT = [
+    "loop",
+    "controllers",
+    "start-pods",
+    "finish",
+    "fail-pods",
+    "wait",
+    "node-down",
+    "node-up",
+    "restart",
+    "delete",
+    "lose-answer",
+    "server-error",
+    "conflict",
+    "cut-watches",
+    "compact",
+]
+DO = st.builds(Do, what=st.sampled_from(WHAT), node=st.integers(1, NODES))
+BUSY = st.sampled_from([Do("loop"), Do("controllers"), Do("start-pods")])
+STEPS = st.lists(st.one_of(CREATE, BUSY, DO), min_size=8, max_size=40)
+
+
+class Play:
+    """Carries out steps and looks, after each, at what the API server has."""
+
+    def __init__(self, api: ApiServer, folder: Path) -> None:
+        self.house = KubeHouse(api, folder)
+        self.api = api
+        self.count = 0
+        self.whole: set[tuple[str, str]] = set()
+
+    def take(self, step: Create | Do) -> None:
+        if isinstance(step, Create):
+            self.count += 1
+            labels = {"preemptible": "true"} if step.preemptible else {}
+            name = f"j{self.count}"
+            self.house.create_job(name, pods=step.pods, gpus=step.gpus, labels=labels)
+        else:
+            self.act(step)
+        self.check()
+
+    def act(self, step: Do) -> None:
+        api, faults, node = self.api, self.api.faults, f"n{step.node}"
+        acts: dict[str, Callable[[], object]] = {
+            "loop": self.loop,
+            "controllers": lambda: (api.controllers.settle(), api.kubelet.confirm_all()),
+            "start-pods": api.kubelet.start_all,
+            "finish": self.house.finish_pods,
+            "fail-pods": lambda: self.house.finish_pods(exit_code=1),
+            "wait": lambda: self.wait(150.0),
+            "node-down": lambda: self.lose(node),
+            "node-up": lambda: api.kubelet.recover(node),
+            "restart": self.house.restart,
+            "delete": lambda: self.delete(step.node),
+            "lose-answer": lambda: faults.lose_answer("PATCH", times=1),
+            "server-error": lambda: faults.fail(503, "PATCH", times=2),
+            "conflict": lambda: faults.conflict_next("PATCH", times=1),
+            "cut-watches": lambda: api.drop_watches(broken=True),
+            "compact": api.compact,
+        }
+        acts[step.what]()
+
+    def loop(self) -> None:
+        self.house.clock.advance(1.0)
+        self.house.hear()
+        self.house.control.step()
+
+    def lose(self, node: str) -> None:
+        self.api.kubelet.silence(node)
+        self.api.change_node(node, ready=False)
+
+    def wait(self, seconds: float) -> None:
+        self.house.clock.advance(seconds)
+        self.api.advance(seconds)
+
+    def delete(self, number: int) -> None:
+        with self.api.cluster.store.lock:
+            jobs = list(self.api.cluster.store.all(JOB))
+        if jobs:
+            self.house.delete_job(jobs[number % len(jobs)].key[1])
+
+    def check(self) -> None:
+        """What must be so at every instant, whatever is under way."""
+        with self.api.cluster.store.lock:
+            jobs = [dict(one.body) for one in self.api.cluster.store.all(JOB)]
+            pods = [dict(one.body) for one in self.api.cluster.store.all(POD)]
+        taken: Counter[str] = Counter()
+        for job in jobs:
+            mine = [pod for pod in pods if _is_of(pod, job)]
+            self._check_whole(job, mine)
+            taken += _taken(job, mine)
+        assert max(taken.values(), default=0) <= 8, f"given twice: {taken}"
+
+    def _check_whole(self, job: Json, pods: list[Json]) -> None:
+        marks = job["metadata"].get("annotations") or {}
+        key = job["metadata"]["uid"], marks.get(names.DECISION, "")
+        alive = [pod for pod in pods if not _is_over(pod)]
+        if len(alive) >= job["spec"]["parallelism"]:
+            self.whole.add(key)
+        allowed = [pod for pod in alive if not pod["spec"].get("schedulingGates")]
+        if len(_nodes(job)) > 1 and allowed and not job["spec"]["suspend"]:
+            assert key in self.whole, "a pod was let go before its gang was there"
+
+    def rest(self) -> None:
+        """All is well again: whatever can run runs, and whole."""
+        self.api.faults.clear()
+        for number in range(1, NODES + 1):
+            self.api.kubelet.recover(f"n{number}")
+        wait_until(lambda: not any(w.trouble for w in self.house.cluster.watchers), "to be heard")
+        for _ in range(8):
+            self.house.clock.advance(200.0)
+            self.api.advance(200.0)
+            self.house.run(1)
+            self.check()
+        for request in self.house.requests():
+            assert request.state in {S.WAITING, S.RUNNING} or request.state.final, request
+            if request.state is S.RUNNING and request.ref is not None:
+                job = self.house.job(request.ref.name)
+                ready = [p for p in self.house.pods() if _is_of(p, job) and _is_ready(p)]
+                assert len(ready) == job["spec"]["parallelism"]
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(steps=STEPS)
+def test_gangs_are_whole_and_no_gpu_is_given_twice(steps: list[Create | Do]) -> None:
+    with ApiServer() as api, TemporaryDirectory() as folder:
+        for number in range(1, NODES + 1):
+            api.add_node(f"n{number}", labels={"gpubot.io/model": "h100"})
+        api.add_namespace(TEAM)
+        play = Play(api, Path(folder))
+        try:
+            for step in steps:
+                play.take(step)
+            play.rest()
+        finally:
+            play.house.close()
+
+
+def _is_of(pod: Json, job: Json) -> bool:
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return any(one["uid"] == job["metadata"]["uid"] for one in owners)
+
+
+def _is_over(pod: Json) -> bool:
+    over = pod["status"].get("phase") in {"Succeeded", "Failed"}
+    return over or bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def _is_ready(pod: Json) -> bool:
+    conditions = pod["status"].get("conditions") or ()
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def _nodes(job: Json) -> dict[str, int]:
+    """Pods by node of what a Job was granted last."""
+    grant = read_grant((job["metadata"].get("annotations") or {}).get(names.GRANT))
+    parts = () if grant is None else grant.assignments
+    return {str(node): pods for part in parts for node, pods in part.nodes}
+
+
+def _taken(job: Json, pods: list[Json]) -> Counter[str]:
+    """GPUs by node that nobody else may have: the grant of what runs, the pods of what stops."""
+    limits = job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
+    gpus = int(limits["nvidia.com/gpu"])
+    ended = any(
+        one["type"] in {"Complete", "Failed"} and one["status"] == "True"
+        for one in job["status"].get("conditions") or ()
+    )
+    if not job["spec"]["suspend"] and not ended:
+        return Counter({node: count * gpus for node, count in _nodes(job).items()})
+    return Counter(
+        pod["spec"]["nodeName"]
+        for pod in pods
+        for _ in range(gpus)
+        if pod["spec"].get("nodeName") and pod["status"].get("phase") in {"Pending", "Running"}
+    )
