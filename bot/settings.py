@@ -52,6 +52,7 @@ class Settings(BaseSettings):
     groups: Path | None = Field(None, alias="GPUBOT_GROUPS")
     cluster: ClusterKind = Field(ClusterKind.SIMULATED, alias="GPUBOT_CLUSTER")
     journal: Path = Field(Path("gpubot-cluster.journal"), alias="GPUBOT_CLUSTER_JOURNAL")
+    templates: Path | None = Field(None, alias="GPUBOT_TEMPLATES")
     spool: Path | None = Field(None, alias="GPUBOT_SPOOL")
     channel: str = Field("gpu-resources", alias="GPUBOT_CHANNEL")
     oncall_channel: str = Field("gpu-oncall", alias="GPUBOT_ONCALL_CHANNEL")
@@ -157,6 +158,7 @@ _EXAMPLES = {
     "GPUBOT_ONCALL_SHIFT": "604800",
     "GPUBOT_CLUSTER": "simulated or kubernetes",
     "GPUBOT_CLUSTER_JOURNAL": "/var/lib/gpubot/cluster.journal",
+    "GPUBOT_TEMPLATES": "templates.yaml",
     "GPUBOT_SPOOL": "/var/lib/gpubot/gpubot.spool",
     "GPUBOT_CHANNEL": "gpu-resources",
     "GPUBOT_ONCALL_CHANNEL": "gpu-oncall",

@@ -9,6 +9,7 @@ from scheduler.policy import Policy, PolicyError, load_policy
 _PACKAGE = Path(__file__).parent
 _PLACES = (_PACKAGE / "deploy", _PACKAGE.parent / "deploy")  # installed, or a checkout
 POLICY = "policy.yaml"
+TEMPLATES = "templates.yaml"
 MANIFEST = "slack-manifest.yaml"
 
 

@@ -13,11 +13,12 @@ from bot.clusters.base import Cluster
 from bot.clusters.journal import JournalBroken
 from bot.clusters.kubernetes.cluster import KubernetesCluster
 from bot.clusters.kubernetes.opening import NoCluster, open_connection
+from bot.clusters.kubernetes.templates import TemplateError, read_templates
 from bot.clusters.simulated import SimulatedCluster
 from bot.composition import Bot, CannotStart, build_core
 from bot.people import Directory, PeopleError
 from bot.settings import ClusterKind, Settings, SettingsError, read_settings, spool_path
-from bot.shipped import read_policy
+from bot.shipped import TEMPLATES, read_policy, shipped
 from scheduler.layout import Layout, build_nodes
 from scheduler.policy import PolicyError, compile_policy
 from storage.errors import StoreError
@@ -45,6 +46,7 @@ def run_serve() -> None:
         PeopleError,
         JournalBroken,
         NoCluster,
+        TemplateError,
         CannotStart,
         SpoolError,
     ) as error:
@@ -75,7 +77,8 @@ def build_bot(settings: Settings) -> Bot:
 def open_cluster(settings: Settings, layout: Layout) -> Cluster:
     """The cluster that GPUBOT_CLUSTER names. Raises JournalBroken or NoCluster."""
     if settings.cluster is ClusterKind.KUBERNETES:
-        cluster = KubernetesCluster(open_connection(), layout)
+        templates = read_templates(settings.templates or shipped(TEMPLATES))
+        cluster = KubernetesCluster(open_connection(), layout, templates=templates)
         if not cluster.start():
             log.warning("the API server has not answered yet: nothing is decided until it does")
         return cluster

@@ -29,20 +29,25 @@ from bot.clusters.base import (
     Wanted,
 )
 from bot.clusters.kubernetes import names, waiting
-from bot.clusters.kubernetes.connection import Connection
-from bot.clusters.kubernetes.facts import PodFacts
+from bot.clusters.kubernetes.connection import Connection, Refused
+from bot.clusters.kubernetes.facts import Amounts, PodFacts
 from bot.clusters.kubernetes.fleet import PATIENCE, Fleet
-from bot.clusters.kubernetes.gangs import Gang, end_of, gang_on, is_ready
-from bot.clusters.kubernetes.jobs import JobGangs
-from bot.clusters.kubernetes.mirror import Changes, Mirror
+from bot.clusters.kubernetes.gangs import Gang, end_of, gang_on, is_ready, ref_of
+from bot.clusters.kubernetes.holds import Holds
+from bot.clusters.kubernetes.jobs import CHANGED, JobGangs
+from bot.clusters.kubernetes.mirror import Changes, Mirror, hold_key
+from bot.clusters.kubernetes.templates import Templates
 from bot.clusters.kubernetes.watching import Pace, Watcher
-from bot.clusters.kubernetes.writing import Writer
+from bot.clusters.kubernetes.writing import CONFLICT, Writer
 from scheduler.layout import Layout
-from scheduler.model import NodeName, Seconds
+from scheduler.model import GPU, NodeName, Seconds
+from storage.records import ObjectRef
 
 NODES, PODS, JOBS = "/api/v1/nodes", "/api/v1/pods", "/apis/batch/v1/jobs"
+HOLD = "Hold"  # the kind of a grant without an object
 SILENT_AT_MOST = 150.0  # seconds: a watch is heard of each minute, a broken one found after 90
 STUCK_AT_MOST = 30.0  # seconds without any write getting through, while some are to be sent
+_CHANGED = frozenset({404, CONFLICT, CHANGED})  # it is another than was decided on: decide anew
 _ENDS_KEPT = 20_000
 """Ends remembered, so that a decision which is over is not carried out again."""
 
@@ -55,6 +60,7 @@ class KubernetesCluster:
         connection: Connection,
         layout: Layout,
         *,
+        templates: Templates | None = None,
         patience: Seconds = PATIENCE,
         pace: Pace | None = None,
     ) -> None:
@@ -65,7 +71,8 @@ class KubernetesCluster:
             Watcher(connection, PODS, self.mirror.pods, pace=pace),
             Watcher(connection, JOBS, self.mirror.jobs, selector=names.TEAM, pace=pace),
         )
-        self.fleet = Fleet(self.mirror, self._is_ours, patience)
+        self.fleet = Fleet(self.mirror, self._uncounted, patience)
+        self._templates = templates
         self._lock = threading.RLock()
         self._gangs: dict[str, Gang] = {}
         self._by_object: dict[str, Gang] = {}
@@ -73,9 +80,10 @@ class KubernetesCluster:
         self._events: list[ClusterEvent] = []
         self._touched: set[NodeName] = set()
         self._again: set[str] = set()
-        self._refused: list[tuple[str, str]] = []
+        self._refused: list[tuple[str, Refused]] = []
         self._told_wanted: dict[str, Wanted] = {}
         self._jobs = JobGangs(connection, self.mirror, self.writer, self.fleet, layout)
+        self._holds = Holds(connection, self.mirror, self.writer, self.fleet)
 
     def start(self, seconds: float = 60.0) -> bool:
         """Begin to watch; whether everything was listed in time."""
@@ -171,15 +179,20 @@ class KubernetesCluster:
         if self.writer.stuck > STUCK_AT_MOST:
             raise ClusterUnreachable(f"no write got through for {self.writer.stuck:.0f} s")
 
-    def _is_ours(self, pod: PodFacts) -> bool:
-        """Whether the engine counts a pod with its gang, on the node that it was granted."""
+    def _uncounted(self, pod: PodFacts) -> Amounts:
+        """What the engine does not count by itself: all of a pod that is not on its grant."""
         gang = self._by_object.get(pod.owner.uid) if pod.owner is not None else None
-        return gang is not None and pod.node in gang.nodes
+        if gang is not None and pod.node in gang.nodes:
+            return {}
+        hold = self._by_object.get(hold_key(pod.request)) if pod.request is not None else None
+        if hold is not None and pod.node in hold.nodes:  # it was granted GPUs and nothing else
+            return {name: amount for name, amount in pod.holds.items() if name != GPU}
+        return pod.holds
 
     def _find_gangs(self, now: Seconds) -> None:
         """Take up the gangs that hold something by what their objects say, drop those that end."""
         for gang in tuple(self._gangs.values()):
-            over = self._jobs.look(gang, [], now)
+            over = self._kind(gang).look(gang, [], now)
             if over is not None:  # told when it is asked for again
                 self._end(gang, over, now)
         self._events.clear()
@@ -194,8 +207,9 @@ class KubernetesCluster:
 
     def _observed(self, gang: Gang) -> Observed:
         pods = self.mirror.pods_of(gang.ref.uid)
+        hold = _is_hold(gang)
         gang.hurt = {node for node in gang.nodes if not self.fleet.usable(node)}
-        gang.running = is_ready(gang, pods)
+        gang.running = is_ready(gang, pods) if not hold else not gang.hurt
         if gang.stop_at is not None or gang.stopping:
             state = PodsState.STOPPING
         elif gang.hurt:
@@ -216,17 +230,27 @@ class KubernetesCluster:
         if lost:
             changed |= {uid for uid, gang in self._by_object.items() if gang.nodes & lost}
         for uid in sorted(changed):
+            self._adopt(uid)
             gang = self._by_object.get(uid)
             if gang is None:
                 self._look_for_wanted(uid, now)
                 continue
-            end = self._jobs.look(gang, self._events, now)
+            end = self._kind(gang).look(gang, self._events, now)
             if end is not None:
                 self._end(gang, end, now)  # whether it is wanted again is told after that
             elif gang.bereft:
                 self._again.add(uid)
                 if uid in changes.jobs:
                     self._events.append(Unwanted(uid=uid, at=now))
+
+    def _adopt(self, uid: str) -> None:
+        """An object that we had made is there: its gang goes by its uid from now on."""
+        job = self.mirror.jobs.items.get(uid)
+        gang = self._by_object.get(job.decision or "") if job is not None else None
+        if gang is not None and gang.made is not None and job is not None:
+            del self._by_object[gang.ref.uid]
+            gang.ref = ref_of(job)
+            self._by_object[uid] = gang
 
     def _look_for_wanted(self, uid: str, now: Seconds) -> None:
         job = self.mirror.jobs.items.get(uid)
@@ -248,18 +272,36 @@ class KubernetesCluster:
     def _start(self, action: Start, now: Seconds) -> None:
         if self._told_again(action.decision) or action.decision in self._gangs:
             return
-        if action.ref is None:
-            raise ClusterUnreachable(f"{action.decision}: there is no object to start")
-        gang = Gang(
-            workload=action.workload.id,
-            decision=action.decision,
-            admission=action.admission,
-            ref=action.ref,
-        )
+        gang = self._gang_of(action)
         self._keep(gang)
-        end = self._jobs.start(gang, self._refuse)
+        if _is_hold(gang):
+            end = self._holds.start(gang)
+            self._again.add(gang.ref.uid)
+        else:
+            end = self._jobs.start(gang, self._refuse)
         if end is not None:
             self._end(gang, end, now)
+
+    def _gang_of(self, action: Start) -> Gang:
+        """What a Start is about: an object of people's, one that is still to be made, or a hold."""
+        ref, made, request = action.ref, None, action.workload.id
+        if action.recipe is not None and self._templates is not None:
+            made = self._templates.make(action.workload, action.recipe, action.decision)
+            meta = made["metadata"]
+            ref = ObjectRef(
+                kind="Job", namespace=meta["namespace"], name=meta["name"], uid=action.decision
+            )
+        return Gang(
+            workload=request,
+            decision=action.decision,
+            admission=action.admission,
+            ref=ref or ObjectRef(kind=HOLD, namespace="", name=request, uid=hold_key(request)),
+            made=made,
+            gpus=max((pods.requests.get(GPU, 0) for pods in action.workload.pod_sets), default=0),
+        )
+
+    def _kind(self, gang: Gang) -> JobGangs | Holds:
+        return self._holds if _is_hold(gang) else self._jobs
 
     def _stop(self, action: Stop, now: Seconds) -> None:
         if self._told_again(action.decision):
@@ -271,7 +313,7 @@ class KubernetesCluster:
             )
             self._remember(gone)
             return
-        self._jobs.stop(gang, action.grace, now)
+        self._kind(gang).stop(gang, action.grace, now)
         self._again.add(gang.ref.uid)
 
     def _replace(self, action: Replace) -> None:
@@ -279,7 +321,7 @@ class KubernetesCluster:
         if gang is None or action.admission.repairs <= gang.admission.repairs:
             return
         self._touched |= gang.nodes | set(_nodes(action))
-        self._jobs.replace(gang, action.admission)
+        self._kind(gang).replace(gang, action.admission)
         self._again.add(gang.ref.uid)
 
     def _cordon(self, action: Cordon) -> None:
@@ -290,7 +332,7 @@ class KubernetesCluster:
     def _stop_due(self, now: Seconds) -> None:
         for gang in self._gangs.values():
             if gang.stop_at is not None and gang.stop_at <= now and not gang.stopping:
-                self._jobs.suspend(gang)
+                self._kind(gang).suspend(gang)
 
     # ---- keeping count
 
@@ -320,7 +362,7 @@ class KubernetesCluster:
         while len(self._ends) > _ENDS_KEPT:
             self._ends.popitem(last=False)
 
-    def _refuse(self, decision: str, why: str) -> None:
+    def _refuse(self, decision: str, why: Refused) -> None:
         """A write was refused for good: called from the writer's threads."""
         with self.mirror.lock:
             self._refused.append((decision, why))
@@ -328,10 +370,15 @@ class KubernetesCluster:
 
     def _hear_refusals(self, now: Seconds) -> None:
         refused, self._refused = self._refused, []
-        for decision, _ in refused:
+        for decision, why in refused:
             gang = self._gangs.get(decision)
             if gang is not None and not gang.seen:
-                self._end(gang, EndKind.STOPPED, now)
+                changed = gang.made is None and why.status in _CHANGED
+                self._end(gang, EndKind.STOPPED if changed else EndKind.FAILED, now)
+
+
+def _is_hold(gang: Gang) -> bool:
+    return gang.ref.kind == HOLD
 
 
 def _nodes(action: Replace) -> list[NodeName]:

@@ -16,6 +16,7 @@ from typing import Any
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Json
 from scheduler.model import (
+    PODS,
     Node,
     NodeName,
     Operator,
@@ -94,6 +95,16 @@ class PodFacts:
     def occupies(self) -> bool:
         """Whether it takes room on a node."""
         return self.node is not None and not self.finished
+
+    @property
+    def request(self) -> str | None:
+        """The request that its maker says it is for."""
+        return self.labels.get(names.REQUEST)
+
+    @property
+    def holds(self) -> Amounts:
+        """What it takes of its node."""
+        return {**self.requests, PODS: 1}
 
     @property
     def gated(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from bot.clusters.base import ClusterEvent, NodeFailed, NodeGone, NodeSeen
 from bot.clusters.kubernetes import names
-from bot.clusters.kubernetes.facts import PodFacts
+from bot.clusters.kubernetes.facts import Amounts, PodFacts
 from bot.clusters.kubernetes.mirror import Mirror
 from scheduler.model import Node, NodeName, Seconds
 
@@ -18,16 +18,16 @@ PATIENCE = 60.0
 class Fleet:
     """What was told of the nodes, and which have failed.
 
-    `ours` says of a pod whether the engine counts it by itself; what all others hold of a node is
-    taken off its capacity. `closed` nodes offer nothing although the cluster would use them.
+    `uncounted` says what of a pod the engine does not count by itself; that is taken off its node's
+    capacity. `closed` nodes offer nothing although the cluster would use them.
     """
 
     def __init__(
-        self, mirror: Mirror, ours: Callable[[PodFacts], bool], patience: Seconds = PATIENCE
+        self, mirror: Mirror, uncounted: Callable[[PodFacts], Amounts], patience: Seconds = PATIENCE
     ) -> None:
         self.failed: set[NodeName] = set()
         self.closed: set[NodeName] = set()
-        self._mirror, self._ours, self._patience = mirror, ours, patience
+        self._mirror, self._uncounted, self._patience = mirror, uncounted, patience
         self._told: dict[NodeName, Node] = {}
         self._down: dict[NodeName, Seconds] = {}
 
@@ -105,7 +105,7 @@ class Fleet:
         if node is None:
             return None
         lost = name in self.failed  # what is still listed there holds nothing anybody could have
-        outside = {} if lost else self._mirror.occupied(name, self._ours)
+        outside = {} if lost else self._mirror.occupied(name, self._uncounted)
         if not outside and name not in self.closed:
             return node
         return dataclasses.replace(

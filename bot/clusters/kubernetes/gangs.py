@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bot.clusters.base import EndKind
 from bot.clusters.kubernetes import names
+from bot.clusters.kubernetes.connection import Json
 from bot.clusters.kubernetes.facts import JobEnd, JobFacts, Phase, PodFacts, marks_of_the_bot
 from scheduler.model import Admission, NodeName, Seconds, WorkloadId
 from storage.records import ObjectRef
@@ -30,13 +31,16 @@ class Gang:
     `seen`: its object carries the decision. `whole`: all of its pods have been there at once.
     `pinned` are the nodes that pods were let go to, by uid, until they are seen there.
     `hurt` are the lost nodes that were told. `ending` is how its stop will be told. `bereft`:
-    its object is gone, which is told before its end.
+    its object is gone, which is told before its end. `made` is the object that we make for it;
+    `gpus` what each pod of a hold was granted.
     """
 
     workload: WorkloadId
     decision: str
     admission: Admission
     ref: ObjectRef
+    made: Json | None = None
+    gpus: int = 0
     seen: bool = False
     whole: bool = False
     running: bool = False
@@ -51,6 +55,11 @@ class Gang:
     def slots(self) -> tuple[NodeName, ...]:
         """The node of each pod, in the order of ranks."""
         return slots_of(self.admission)
+
+    @property
+    def room(self) -> dict[NodeName, int]:
+        """GPUs of a hold by node."""
+        return {node: pods * self.gpus for node, pods in Counter(self.slots).items()}
 
     @property
     def nodes(self) -> frozenset[NodeName]:
@@ -92,6 +101,7 @@ def gang_on(job: JobFacts) -> Gang | None:
         seen=True,
         stop_at=float(stop_at) if stop_at is not None and _is_number(stop_at) else None,
         stopping=job.suspended,
+        made={} if names.MADE in job.annotations else None,
     )
 
 

@@ -23,11 +23,15 @@ from bot.clusters.kubernetes.gangs import (
     standing,
 )
 from bot.clusters.kubernetes.mirror import Mirror
-from bot.clusters.kubernetes.writing import Write, Writer
+from bot.clusters.kubernetes.writing import CONFLICT, Write, Writer
 from scheduler.layout import Layout
 from scheduler.model import Admission, NodeName, Seconds, Toleration
 
 CHANGED = 410  # our own word, as a status, for "it is no longer what was decided on"
+
+
+Refuse = Callable[[str, Refused], None]
+"""Hears of the decision whose write was refused for good."""
 
 
 class JobGangs:
@@ -39,8 +43,10 @@ class JobGangs:
         self._connection, self._mirror, self._writer = connection, mirror, writer
         self._fleet, self._layout = fleet, layout
 
-    def start(self, gang: Gang, refuse: Callable[[str, str], None]) -> EndKind | None:
+    def start(self, gang: Gang, refuse: Refuse) -> EndKind | None:
         """Let a gang go, unless that is done already; how it ended if it has."""
+        if gang.made is not None:
+            return self._make(gang, gang.made, refuse)
         job = self._mirror.jobs.items.get(gang.ref.uid)
         if job is None:
             return EndKind.STOPPED
@@ -70,7 +76,31 @@ class JobGangs:
                 about=gang.ref.uid,
                 what=f"start {gang.decision}",
                 send=send,
-                refused=lambda why: refuse(gang.decision, str(why)),
+                refused=lambda why: refuse(gang.decision, why),
+            )
+        )
+        return None
+
+    def _make(self, gang: Gang, body: Json, refuse: Refuse) -> EndKind | None:
+        """Create what a request asks for, unless it is there."""
+        if not all(map(self._fleet.ready, gang.nodes)):
+            return EndKind.LOST
+        patches.place(body, gang, self._host(gang), self._tolerations(gang))
+        path = f"/apis/batch/v1/namespaces/{gang.ref.namespace}/jobs"
+
+        def send() -> None:
+            try:
+                self._connection.post(path, body)
+            except Refused as error:
+                if error.status != CONFLICT:  # 409: an earlier try was done
+                    raise
+
+        self._writer.put(
+            Write(
+                about=gang.decision,
+                what=f"make {gang.decision}",
+                send=send,
+                refused=lambda why: refuse(gang.decision, why),
             )
         )
         return None
@@ -87,8 +117,11 @@ class JobGangs:
             self.suspend(gang)
 
     def suspend(self, gang: Gang) -> None:
-        """Take all of its pods away."""
+        """Take all of its pods away; what we made goes with them."""
         gang.stopping = True
+        if gang.made is not None:
+            self._delete(gang)
+            return
         self._send(gang, "suspend", patches.stop_job(gang.ref.uid))
 
     def replace(self, gang: Gang, admission: Admission) -> None:
@@ -111,8 +144,7 @@ class JobGangs:
         pods = self._mirror.pods_of(gang.ref.uid)
         lost = self._fleet.failed
         if job is None:
-            told, gang.bereft = gang.bereft, True
-            return gang.ending if told and not standing(pods, lost) else None
+            return self._look_without(gang, pods)
         if job.decision != gang.decision:
             return None
         gang.seen = True
@@ -134,6 +166,16 @@ class JobGangs:
             gang.running = True
             events.append(Started(workload=gang.workload, decision=gang.decision, at=now))
         return None
+
+    def _look_without(self, gang: Gang, pods: tuple[PodFacts, ...]) -> EndKind | None:
+        """How a gang whose object is not there has ended, or is still to begin."""
+        if gang.made is not None and not gang.seen:
+            written = not self._writer.busy(gang.decision)
+            return EndKind.STOPPED if gang.stopping and written else None
+        told, gang.bereft = gang.bereft, True
+        if gang.made is not None and not gang.stopping:  # its owner has deleted it
+            gang.ending = EndKind.FINISHED
+        return gang.ending if told and not standing(pods, self._fleet.failed) else None
 
     def _send_pods(self, gang: Gang, pods: tuple[PodFacts, ...]) -> None:
         hosts = {self._fleet.host(node): node for node in gang.nodes}
@@ -168,10 +210,23 @@ class JobGangs:
             )
         )
 
+    def _delete(self, gang: Gang) -> None:
+        options = {"propagationPolicy": "Background"}
+        self._writer.put(
+            Write(
+                about=gang.decision,
+                what=f"delete {gang.decision}",
+                send=lambda: self._connection.delete(_path(gang), options),
+            )
+        )
+
     def _start_body(self, gang: Gang, job: JobFacts) -> Json:
+        return patches.start_job(gang, job, self._host(gang), self._tolerations(gang))
+
+    def _host(self, gang: Gang) -> str | None:
+        """The host of a gang that lies on one node."""
         nodes = sorted(gang.nodes)
-        host = self._fleet.host(nodes[0]) if len(nodes) == 1 else None
-        return patches.start_job(gang, job, host, self._tolerations(gang))
+        return self._fleet.host(nodes[0]) if len(nodes) == 1 else None
 
     def _tolerations(self, gang: Gang) -> tuple[Toleration, ...]:
         flavors = {
@@ -182,12 +237,14 @@ class JobGangs:
         return tuple(dict.fromkeys(found))
 
     def _send(self, gang: Gang, what: str, body: Json) -> None:
-        ref = gang.ref
-        path = f"/apis/batch/v1/namespaces/{ref.namespace}/jobs/{ref.name}"
         self._writer.put(
             Write(
-                about=ref.uid,
+                about=gang.ref.uid,
                 what=f"{what} {gang.decision}",
-                send=lambda: self._connection.patch(path, body),
+                send=lambda: self._connection.patch(_path(gang), body),
             )
         )
+
+
+def _path(gang: Gang) -> str:
+    return f"/apis/batch/v1/namespaces/{gang.ref.namespace}/jobs/{gang.ref.name}"

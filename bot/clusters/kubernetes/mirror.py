@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from bot.clusters.kubernetes.connection import Json
-from bot.clusters.kubernetes.facts import JobFacts, PodFacts, job_of, node_of, pod_of
-from scheduler.model import PODS, Node, NodeName, ResourceName
+from bot.clusters.kubernetes.facts import Amounts, JobFacts, PodFacts, job_of, node_of, pod_of
+from scheduler.model import Node, NodeName, ResourceName
 
 V = TypeVar("V")
 
@@ -69,7 +69,10 @@ class Shelf(Generic[V]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What changed since the last look: nodes by name, Jobs by uid, owners of pods by uid."""
+    """What changed since the last look: nodes by name, Jobs by uid, owners of pods by uid.
+
+    The hold that a pod is labelled with counts as an owner (`hold_key`).
+    """
 
     nodes: frozenset[NodeName]
     jobs: frozenset[str]
@@ -84,8 +87,9 @@ class Mirror:
         self.nodes: Shelf[Node] = Shelf(self.lock, node_of, lambda n: n.name, self._move_node)
         self.pods: Shelf[PodFacts] = Shelf(self.lock, pod_of, lambda p: p.uid, self._move_pod)
         self.jobs: Shelf[JobFacts] = Shelf(self.lock, job_of, lambda j: j.uid, self._move_job)
-        self._on_node: dict[NodeName, set[str]] = {}
+        self._on_node: dict[str, set[str]] = {}
         self._of_owner: dict[str, set[str]] = {}
+        self._of_request: dict[str, set[str]] = {}
         self._changed_nodes: set[NodeName] = set()
         self._changed_jobs: set[str] = set()
         self._changed_owners: set[str] = set()
@@ -124,18 +128,25 @@ class Mirror:
             found = [self.pods.items[uid] for uid in self._of_owner.get(owner, ())]
         return tuple(sorted(found, key=lambda pod: (pod.name, pod.uid)))
 
+    def pods_for(self, request: str) -> tuple[PodFacts, ...]:
+        """The pods that their makers labelled with a request, by namespace, name and uid."""
+        with self.lock:
+            found = [self.pods.items[uid] for uid in self._of_request.get(request, ())]
+        return tuple(sorted(found, key=lambda pod: (pod.namespace, pod.name, pod.uid)))
+
     def pods_on(self, node: NodeName) -> tuple[PodFacts, ...]:
         """The pods that take room on a node, by uid."""
         with self.lock:
             return tuple(self.pods.items[uid] for uid in sorted(self._on_node.get(node, ())))
 
-    def occupied(self, node: NodeName, ours: Callable[[PodFacts], bool]) -> dict[ResourceName, int]:
-        """What pods that are not ours hold of a node, by resource."""
+    def occupied(
+        self, node: NodeName, uncounted: Callable[[PodFacts], Amounts]
+    ) -> dict[ResourceName, int]:
+        """What pods hold of a node that the engine does not count by itself, by resource."""
         held: dict[ResourceName, int] = {}
         for pod in self.pods_on(node):
-            if not ours(pod):
-                for name, amount in (*pod.requests.items(), (PODS, 1)):
-                    held[name] = held.get(name, 0) + amount
+            for name, amount in uncounted(pod).items():
+                held[name] = held.get(name, 0) + amount
         return held
 
     def _move_node(self, before: Node | None, after: Node | None) -> None:
@@ -150,26 +161,42 @@ class Mirror:
 
     def _move_pod(self, before: PodFacts | None, after: PodFacts | None) -> None:
         if before is not None:
-            if before.node is not None:
-                _discard(self._on_node, before.node, before.uid)
-            if before.owner is not None:
-                _discard(self._of_owner, before.owner.uid, before.uid)
+            for index, key in self._places(before):
+                _discard(index, key, before.uid)
         if after is not None:
-            if after.node is not None and after.occupies:
-                self._on_node.setdefault(after.node, set()).add(after.uid)
-            if after.owner is not None:
-                self._of_owner.setdefault(after.owner.uid, set()).add(after.uid)
+            for index, key in self._places(after):
+                if index is not self._on_node or after.occupies:
+                    index.setdefault(key, set()).add(after.uid)
         for pod in (before, after):
-            if pod is not None and pod.node is not None:
-                self._changed_nodes.add(pod.node)
-            if pod is not None and pod.owner is not None:
-                self._changed_owners.add(pod.owner.uid)
+            if pod is not None:
+                self._note(pod)
+
+    def _places(self, pod: PodFacts) -> list[tuple[dict[str, set[str]], str]]:
+        """Under which key of which index a pod is found."""
+        found: list[tuple[dict[str, set[str]], str]] = []
+        if pod.node is not None:
+            found.append((self._on_node, pod.node))
+        if pod.owner is not None:
+            found.append((self._of_owner, pod.owner.uid))
+        if pod.request is not None:
+            found.append((self._of_request, pod.request))
+        return found
+
+    def _note(self, pod: PodFacts) -> None:
+        if pod.node is not None:
+            self._changed_nodes.add(pod.node)
+        if pod.owner is not None:
+            self._changed_owners.add(pod.owner.uid)
+        if pod.request is not None:
+            self._changed_owners.add(hold_key(pod.request))
 
 
-K = TypeVar("K", bound=str)
+def hold_key(request: str) -> str:
+    """What stands for the uid of a hold, which is no object of the cluster."""
+    return f"hold:{request}"
 
 
-def _discard(index: dict[K, set[str]], key: K, uid: str) -> None:
+def _discard(index: dict[str, set[str]], key: str, uid: str) -> None:
     held = index.get(key)
     if held is not None:
         held.discard(uid)

@@ -24,6 +24,7 @@ OWNER = PREFIX + "owner"  # a Slack user id
 ADMITTED = PREFIX + "admitted"  # the request's id, on what the bot let start
 DECISION = PREFIX + "decision"  # id of the decision that was carried out last
 GRANT = PREFIX + "grant"  # that decision's placement, as JSON
+MADE = PREFIX + "made"  # on what the bot made itself, for /gpu run and /gpu debug
 PINNED = PREFIX + "pinned"  # the selector's host and the gate are ours, not its maker's
 STOP_AT = PREFIX + "stop-at"  # when it will be stopped, with the grace it was given
 

@@ -42,6 +42,24 @@ def start_job(
     }
 
 
+def place(body: Json, gang: Gang, host: str | None, tolerations: Sequence[Toleration]) -> None:
+    """Write a decision into a Job that is still to be made."""
+    spec = body["spec"]["template"]["spec"]
+    if host is not None:
+        spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), names.HOSTNAME: host}
+    else:
+        spec["schedulingGates"] = [*(spec.get("schedulingGates") or ()), {"name": names.GATE}]
+    more = [_as_written(one) for one in tolerations]
+    if more:
+        spec["tolerations"] = [*(spec.get("tolerations") or ()), *more]
+    body["metadata"]["annotations"] |= {
+        names.ADMITTED: gang.workload,
+        names.DECISION: gang.decision,
+        names.GRANT: write_grant(gang.admission),
+        names.MADE: "true",
+    }
+
+
 def announce_stop(uid: str, at: Seconds) -> Json:
     """Say on the object when it will be stopped."""
     return {"metadata": {"uid": uid, "annotations": {names.STOP_AT: repr(at)}}}

@@ -14,6 +14,7 @@ from scheduler.model import PodSet, Seconds
 def wanted(job: JobFacts, now: Seconds) -> Wanted | None:
     """What a Job asks for; None unless it waits to be let in."""
     waits = job.suspended and not job.deleting and job.end is None and names.TEAM in job.labels
+    waits = waits and names.MADE not in job.annotations
     if not waits:
         return None
     marks = {**job.annotations, **job.labels}

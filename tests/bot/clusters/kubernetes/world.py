@@ -15,11 +15,14 @@ from kubernetes import client as kube
 
 from bot.clusters.kubernetes.cluster import KubernetesCluster
 from bot.clusters.kubernetes.connection import Connection, Json, Unanswered
+from bot.clusters.kubernetes.templates import read_templates
+from bot.shipped import TEMPLATES, shipped
 from scheduler.layout import Layout
 from scheduler.model import Seconds
 from tests.bot.house import small_layout
 from tests.kube.kinds import JOB, NODE, POD, Kind
 from tests.kube.samples import job
+from tests.kube.samples import pod as gated_pod
 from tests.kube.server import ApiServer
 
 DEADLINE = 20.0
@@ -92,7 +95,12 @@ class World:
     def open(self) -> KubernetesCluster:
         """A cluster that knows nothing but what the API server tells it."""
         connection = MortalConnection(lambda: self.api.client("bot"), lambda: self.doom)
-        self.cluster = KubernetesCluster(connection, self.layout, patience=self.patience)
+        self.cluster = KubernetesCluster(
+            connection,
+            self.layout,
+            templates=read_templates(shipped(TEMPLATES)),
+            patience=self.patience,
+        )
         assert self.cluster.start(DEADLINE)
         return self.cluster
 
@@ -111,6 +119,12 @@ class World:
         body["spec"] |= more
         made = self.person.post(f"/apis/batch/v1/namespaces/{TEAM}/jobs", body)
         return str(made["metadata"]["uid"])
+
+    def create_pod(self, name: str, gpus: int, **labels: str) -> None:
+        """A pod as a person writes it; its gate is put there by the admission policy."""
+        body = gated_pod(name, gpus=gpus)
+        body["metadata"]["labels"] = _marks(labels)
+        self.person.post(f"/api/v1/namespaces/{TEAM}/pods", body)
 
     def delete_job(self, name: str) -> None:
         path = f"/apis/batch/v1/namespaces/{TEAM}/jobs/{name}"

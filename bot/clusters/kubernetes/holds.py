@@ -1,0 +1,116 @@
+"""Holds: GPUs that were granted without an object, redeemed by the label `gpubot.dev/request`.
+
+Any pod of a person's that waits behind our gate and carries the label passes it, up to the GPUs
+that the hold was granted on each node. A hold runs from the moment it is granted. When it is
+stopped, its pods are deleted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from bot.clusters.base import ClusterEvent, EndKind, PodsLost, Started
+from bot.clusters.kubernetes import patches
+from bot.clusters.kubernetes.connection import Connection
+from bot.clusters.kubernetes.facts import PodFacts
+from bot.clusters.kubernetes.fleet import Fleet
+from bot.clusters.kubernetes.gangs import Gang, standing
+from bot.clusters.kubernetes.mirror import Mirror
+from bot.clusters.kubernetes.writing import Write, Writer
+from scheduler.model import GPU, Admission, NodeName, Seconds
+
+
+class Holds:
+    """Carries out decisions about holds, under the lock of whoever calls."""
+
+    def __init__(
+        self, connection: Connection, mirror: Mirror, writer: Writer, fleet: Fleet
+    ) -> None:
+        self._connection, self._mirror, self._writer = connection, mirror, writer
+        self._fleet = fleet
+
+    def start(self, gang: Gang) -> EndKind | None:
+        """Keep a hold in mind, unless a node of it is not there."""
+        return None if all(map(self._fleet.ready, gang.nodes)) else EndKind.LOST
+
+    def stop(self, gang: Gang, grace: Seconds, now: Seconds) -> None:
+        """Have its pods deleted when its grace is over; at once where there are none."""
+        if gang.stop_at is None:
+            gang.stop_at = now + grace if self._alive(gang) else now
+            if gang.stop_at <= now:
+                self.suspend(gang)
+
+    def suspend(self, gang: Gang) -> None:
+        """Delete its pods."""
+        gang.stopping = True
+        for pod in self._alive(gang):
+            if not pod.terminating and not pod.gated:
+                self._remove(pod)
+
+    def replace(self, gang: Gang, admission: Admission) -> None:
+        """Let its pods go to the nodes of another grant from now on."""
+        gang.admission = admission
+        gang.hurt.clear()
+        for pod in self._alive(gang):
+            if pod.node is not None and pod.node not in gang.nodes and not pod.terminating:
+                self._remove(pod)
+
+    def look(self, gang: Gang, events: list[ClusterEvent], now: Seconds) -> EndKind | None:
+        """Let pods go, tell what is new; how it ended if it has."""
+        pods = self._alive(gang)
+        if gang.stopping:
+            let_go = [pod for pod in pods if not pod.gated]
+            return None if standing(let_go, self._fleet.failed) else gang.ending
+        if not gang.running and not gang.hurt:
+            gang.running = True
+            events.append(Started(workload=gang.workload, decision=gang.decision, at=now))
+        for node in sorted(gang.nodes - gang.hurt):
+            if not self._fleet.usable(node):
+                gang.hurt.add(node)
+                events.append(
+                    PodsLost(workload=gang.workload, decision=gang.decision, node=node, at=now)
+                )
+        if gang.stop_at is None and not gang.hurt:
+            self._let_go(gang, pods)
+        return None
+
+    def _alive(self, gang: Gang) -> tuple[PodFacts, ...]:
+        return tuple(pod for pod in self._mirror.pods_for(gang.workload) if not pod.finished)
+
+    def _let_go(self, gang: Gang, pods: tuple[PodFacts, ...]) -> None:
+        free: Counter[NodeName] = Counter(gang.room)
+        there = {pod.uid for pod in pods}
+        gang.pinned = {uid: node for uid, node in gang.pinned.items() if uid in there}
+        for pod in pods:
+            node = pod.node or gang.pinned.get(pod.uid)
+            if node is not None:
+                free[node] -= pod.requests.get(GPU, 0)
+        for pod in pods:
+            if not pod.gated or pod.terminating or pod.uid in gang.pinned:
+                continue
+            gpus = pod.requests.get(GPU, 0)
+            node = next((one for one in sorted(gang.room) if free[one] >= gpus), None)
+            if node is not None:
+                free[node] -= gpus
+                gang.pinned[pod.uid] = node
+                self._send(pod, gang, node)
+
+    def _send(self, pod: PodFacts, gang: Gang, node: NodeName) -> None:
+        body = patches.let_go(pod, gang.decision, self._fleet.host(node))
+        self._writer.put(
+            Write(
+                about=pod.uid,
+                what=f"let a pod of {gang.decision} go",
+                send=lambda: self._connection.patch(pod.path, body),
+            )
+        )
+
+    def _remove(self, pod: PodFacts) -> None:
+        options = {"preconditions": {"uid": pod.uid}}
+        self._writer.put(
+            Write(
+                about=pod.uid,
+                what=f"stop {pod.name}",
+                send=lambda: self._connection.delete(pod.path, options),
+            )
+        )
