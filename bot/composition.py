@@ -9,26 +9,18 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from slack_sdk import WebClient
-from slack_sdk.errors import SlackApiError, SlackClientError
-
 from bot.background import STANDING, Background
 from bot.chat.announcer import Announcer
-from bot.chat.app import build_app, identify, new_workers
+from bot.chat.app import new_workers
 from bot.chat.drawing import Drawer
 from bot.chat.echo import listen_to_ourselves
-from bot.chat.locales import Locales
-from bot.chat.memory import StoredOnce, StoredOutbox
-from bot.chat.people import People
+from bot.chat.memory import StoredOutbox
 from bot.chat.register import Register
-from bot.chat.routing import Places, Router
+from bot.chat.routing import Router
 from bot.chat.schedule import GroupDuty
 from bot.chat.socket import SocketError
 from bot.chat.spool import Spool
-from bot.chat.voice import Voice
-from bot.chat.voices import Voices
-from bot.chat.webslack import SlackThreads, WebSlack, resolve_channel
-from bot.chat.words import words_for
+from bot.chat.webslack import WebSlack
 from bot.clock import Clock, ScaledClock, moment
 from bot.clusters.base import Cluster
 from bot.control.digests import DigestSweep
@@ -44,8 +36,8 @@ from bot.hearing import Hearing
 from bot.idle.measure import RequestOf
 from bot.idle.prometheus import Prometheus
 from bot.idle.watch import IdleWatch
+from bot.joining import CannotStart, Joined, hasty, join
 from bot.people import Directory
-from bot.preferences import Preferences
 from bot.promises import say_hollow
 from bot.settings import Settings
 from bot.views import NotReady
@@ -60,17 +52,12 @@ from storage.store import Store
 
 log = logging.getLogger(__name__)
 
-SLACK_TIMEOUT = 20  # seconds for each call of the announcer and the handlers
 HEARTBEAT = "heartbeat"  # the setting that holds the last time the bot was known to live
 _DAY = 86400.0
 GAUGE_DAYS = 400.0  # samples of the cluster: reports of a year
 KEEP_DAYS = 30.0  # days that handled events, delivery ids, sent messages and stories are kept
 LOAD_KEEP = 6 * 3600.0  # seconds of the bot's world that ended background load is kept
 PRUNE_AT_ONCE = 500  # requests forgotten in one transaction: people's come in between
-
-
-class CannotStart(Exception):
-    """Something outside keeps the bot from starting; the message says what and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,83 +99,26 @@ class Bot:
         self._workers = new_workers()
         self._background = background
         self._clock = core.control.clock
-        client = WebClient(
-            token=settings.bot_token.get_secret_value(),
-            base_url=settings.slack_api_url,
-            timeout=SLACK_TIMEOUT,
-        )
-        once = StoredOnce(core.store, lambda: moment(core.control.wall.now()))
-        try:
-            places = Places(
-                channel=_channel(client, settings.channel, "GPUBOT_CHANNEL"),
-                oncall=_channel(client, settings.oncall_channel, "GPUBOT_ONCALL_CHANNEL"),
-            )
-            voice = Voice(
-                words=words_for(settings.language),
-                people=People(core.desk.person),
-                oncall_group=settings.oncall_group,
-                channel=places.channel,
-            )
-            locales = Locales(_hasty(client))
-
-            def preferred(person: str) -> Preferences:
-                wanted = core.desk.preferences(person)
-                return wanted if wanted.quiet is None else wanted.within(locales.zone(person))
-
-            voices = Voices(
-                voice,
-                chosen=lambda who: preferred(who).chosen_language,
-                locale=locales.of,
-            )
-            app = build_app(
-                core.desk,
-                client=client,
-                identity=identify(client),
-                voices=voices,
-                once=once,
-                threads=SlackThreads(client),
-                workers=self._workers,
-            )
-        except SlackApiError as error:
-            raise CannotStart(
-                f"Slack says {error.response['error']}; run `gpubot doctor`"
-            ) from error
-        except (SlackClientError, OSError) as error:
-            raise CannotStart(f"Slack does not answer ({error}); run `gpubot doctor`") from error
+        joined = join(core.desk, core.store, core.control.wall, settings, self._workers)
+        client = joined.client
         self.hearing = Hearing(
-            app,
+            joined.app,
             settings,
             client=client,
             store=core.store,
-            voice=voice,
-            channel=places.oncall,
+            voice=joined.voices.channel,
+            channel=joined.places.oncall,
             spool=spool,
         )
         core.desk.duty = GroupDuty(
-            _hasty(client),
+            hasty(client),
             settings.oncall_group,
             substitute=core.desk.substitute,
             fallback=settings.oncall_fallback,
             shift=settings.oncall_shift,
         )
         self._register = Register(client, core.desk, settings.groups)
-        outbox = StoredOutbox(core.store, patience=settings.oncall_patience)
-        wall = core.control.wall
-        listen_to_ourselves(
-            app, lambda keys, channel, ts: outbox.heard(keys, channel, ts, moment(wall.now()))
-        )
-        self.announcer = Announcer(
-            outbox=outbox,
-            slack=WebSlack(client),
-            drawer=Drawer(
-                voices=voices,
-                cards=core.desk,
-                preferred=preferred,
-                duty=core.desk.duty,
-                call_of=outbox.call_of,
-            ),
-            router=Router(places, outbox.card_of, preferred),
-        )
+        self.announcer = self._announcer(joined)
         self.ticker = Ticker(self._ticks())
         self.vitals = BotVitals(core.control, self.ticker, self.hearing)
         self._health: WebServer | None = None
@@ -199,6 +129,28 @@ class Bot:
         core.control.on_wake = lambda: self.ticker.wake("cycle")
         core.cluster.hear(core.control.wake)
         core.control.on_notices = lambda: self.ticker.wake("outbox")
+
+    def _announcer(self, joined: Joined) -> Announcer:
+        """What drains the outbox, and hears from Slack itself what it has said."""
+        core, settings = self._core, self._settings
+        outbox = StoredOutbox(core.store, patience=settings.oncall_patience)
+        wall = core.control.wall
+        listen_to_ourselves(
+            joined.app,
+            lambda keys, channel, ts: outbox.heard(keys, channel, ts, moment(wall.now())),
+        )
+        return Announcer(
+            outbox=outbox,
+            slack=WebSlack(joined.client),
+            drawer=Drawer(
+                voices=joined.voices,
+                cards=core.desk,
+                preferred=joined.preferred,
+                duty=core.desk.duty,
+                call_of=outbox.call_of,
+            ),
+            router=Router(joined.places, outbox.card_of, joined.preferred),
+        )
 
     def start(self) -> None:
         """Build the engine, connect and go. Raises CannotStart."""
@@ -376,20 +328,6 @@ def names_standing(engine: Engine) -> frozenset[str]:
     running = (workload for workload, _ in engine.running())
     names = (one.name for one in (*engine.pending(), *running))
     return frozenset(name for name in names if name in STANDING)
-
-
-def _hasty(client: WebClient) -> WebClient:
-    """A client for what can be done without: somebody waits for the answer."""
-    return WebClient(token=client.token, base_url=client.base_url, timeout=1)
-
-
-def _channel(client: WebClient, name: str, variable: str) -> str:
-    try:
-        return resolve_channel(client, name)
-    except KeyError:
-        raise CannotStart(
-            f"{variable}: the bot sees no channel #{name}; create it or invite the bot"
-        ) from None
 
 
 def _paced(seconds: float, pace: float) -> float:

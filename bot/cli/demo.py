@@ -26,7 +26,8 @@ from bot.cli.serve import START_DELAY, STOP_TIME, wait_for_signal
 from bot.clock import ScaledClock
 from bot.clusters.journal import JournalBroken
 from bot.clusters.simulated import SimulatedCluster
-from bot.composition import Bot, CannotStart, Core, build_core, last_moment
+from bot.composition import Bot, Core, build_core, last_moment
+from bot.joining import CannotStart
 from bot.people import Directory
 from bot.settings import SettingsError, read_settings, spool_path
 from bot.shipped import read_policy

@@ -15,7 +15,8 @@ from bot.clusters.kubernetes.cluster import KubernetesCluster
 from bot.clusters.kubernetes.opening import NoCluster, open_connection
 from bot.clusters.kubernetes.templates import TemplateError, read_templates
 from bot.clusters.simulated import SimulatedCluster
-from bot.composition import Bot, CannotStart, build_core
+from bot.composition import Bot, build_core
+from bot.joining import CannotStart
 from bot.people import Directory, PeopleError
 from bot.settings import ClusterKind, Settings, SettingsError, read_settings, spool_path
 from bot.shipped import TEMPLATES, read_policy, shipped
