@@ -8,6 +8,7 @@ from typing import TypeVar
 from bot.asks import Ask, Change, Nearness, Provision, Together
 from bot.fields import FieldChange, FieldName, Value
 from bot.terms import Terms, level_word
+from scheduler.lapse import own
 from scheduler.layout import MODEL_LABEL, PROVISION_LABEL
 from scheduler.model import GPU, PodSet, Priority, Seconds, Spend, TopologyMode, Workload
 
@@ -17,6 +18,7 @@ _CLASSES = tuple(Priority)
 
 def ask_of(workload: Workload, terms: Terms, text: str = "") -> Ask:
     """The ask that leads to this workload, in pods of so many GPUs."""
+    workload = own(workload)
     pods = workload.pod_sets[0]
     return Ask(
         pods=pods.count,

@@ -66,7 +66,9 @@ def requeued(aging: Aging | None, workload: Workload, at: Seconds) -> Workload:
 
 def started(aging: Aging | None, workload: Workload, at: Seconds) -> Workload:
     """As it was when it started at `at`, for work that is restored."""
-    return workload if aging is None else raised(workload, raise_of(aging, since(workload), at))
+    if aging is None or workload.lapsed is not None:
+        return workload
+    return raised(workload, raise_of(aging, since(workload), at))
 
 
 def expect(state: State, workload: Workload, now: Seconds) -> None:

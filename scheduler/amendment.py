@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scheduler import aging
+from scheduler import aging, lapse
 from scheduler.model import Seconds, Workload
 from scheduler.pending import shape_of
 from scheduler.standing import Claim, EngineError, Running, Waiting
@@ -27,6 +27,7 @@ def amend_waiting(state: State, workload: Workload) -> None:
     if waiting is None:
         raise EngineError(f"{workload.id} does not wait")
     before = waiting.workload
+    workload = replace(workload, barred=before.barred)
     if workload.created == before.created:
         kept = replace(workload, queued=before.queued, raised=0)
         rule = aging.rule_of(state, kept)  # another queue may add less for waiting, or nothing
@@ -72,6 +73,9 @@ def amend_running(state: State, running: Running, workload: Workload, at: Second
     if same != (workload.pod_sets, workload.queue, workload.overflow, workload.created):
         raise EngineError(f"{workload.id} runs: its pods, queue and place cannot be changed")
     workload = aging.raised(replace(workload, queued=before.queued, raised=0), before.raised)
+    workload = lapse.started(lapse.own(workload))
+    if before.lapsed is not None:
+        workload = lapse.lapse(workload)
     state.settle()
     amounts = running.charge.amounts
     if workload.team != before.team:

@@ -8,14 +8,15 @@ only if `borrow_within` allows.
 
 Order of candidates:
 1. hierarchy candidates, then priority candidates, then the own queue;
-2. inside a queue that is ordered by usage, the work of who used more first;
+2. inside a queue that is ordered by usage, whose lease is over, then the work of who used more;
 3. lower priority first;
 4. where the policy goes by cost: fewer GPU-hours since the last checkpoint first;
 5. later start first;
 6. the workload id.
 
 Work that is not preemptible is never a candidate, except for its own queue's workloads from
-the priority that the policy names (`protected_from`).
+the priority that the policy names (`protected_from`). Work whose lease is over counts as of the
+lowest priority, and in its own queue may be stopped for anybody (`scheduler.lapse`).
 
 A search mostly ends after the first few candidates, so they are not listed but walked: each
 queue keeps its workloads in order, and the queues are merged as far as somebody looks.
@@ -30,6 +31,7 @@ from functools import cmp_to_key, partial
 from heapq import merge
 from typing import NamedTuple
 
+from scheduler.lapse import makes_way
 from scheduler.layout import Queue, Reclaim, Within
 from scheduler.model import PreemptionRule, Workload, WorkloadId
 from scheduler.outlook import limits
@@ -130,7 +132,7 @@ def find_sources(attack: Attack) -> Sources:
             fits, rest = _fits_in_quota(attack, node, rest)
             advantage = advantage or fits
             below = node
-    within = queue.within is not Within.NEVER
+    within = queue.within is not Within.NEVER or queue.lapses
     return Sources(tuple(hierarchy), tuple(priority), (own,) if within else ())
 
 
@@ -213,6 +215,8 @@ def _right(attack: Attack, candidate: Running, variant: Variant) -> Variant | No
 
 def _may_stop_within(queue: Queue, mine: Workload, theirs: Workload) -> bool:
     """Whether `mine` may stop `theirs` where both are in the same queue."""
+    if queue.lapses and makes_way(theirs, mine):
+        return True
     if queue.within is Within.NEVER:
         return False
     if queue.within_from is not None and mine.priority < queue.within_from:
@@ -220,7 +224,7 @@ def _may_stop_within(queue: Queue, mine: Workload, theirs: Workload) -> bool:
     guarded = queue.protected_from is None or mine.priority < queue.protected_from
     if guarded and not theirs.preemptible:
         return False
-    newer = theirs.priority == mine.priority and theirs.created > mine.created
+    newer = not mine.barred and theirs.priority == mine.priority and theirs.created > mine.created
     return outranks(mine, theirs) or (newer and queue.within is Within.LOWER_OR_NEWER)
 
 
@@ -246,9 +250,10 @@ def sort_targets(state: State, found: list[Target]) -> tuple[Target, ...]:
 
 
 def _compare(state: State, one: Target, other: Target) -> int:
-    """Inside a queue that is ordered by usage, who used more comes first."""
+    """Inside a queue that is ordered by usage, who used more comes first, after the lapsed."""
     mine, theirs = one.running, other.running
-    if mine.charge.queue == theirs.charge.queue and mine.charge.queue in state.by_usage:
+    alike = (mine.workload.lapsed is None) is (theirs.workload.lapsed is None)
+    if alike and mine.charge.queue == theirs.charge.queue and mine.charge.queue in state.by_usage:
         use, other_use = (state.ledger.score(r.workload.team) for r in (mine, theirs))
         if use != other_use:
             return -1 if use > other_use else 1

@@ -83,7 +83,7 @@ class Leaving:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unprotected:
-    """A running workload outlived its lease: from now on it counts as preemptible."""
+    """A running workload outlived its lease: it has no standing left; see `scheduler.lapse`."""
 
     workload: WorkloadId
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from scheduler.lapse import lift
 from scheduler.layout import FlavorResource, Limits
 from scheduler.model import Figure, Node, NodeName, QueueName, Workload, WorkloadId
 
@@ -36,7 +37,7 @@ class Overrides:
     def lift(self, workload: Workload) -> Workload:
         """A workload as it counts, with the boost that is in force for it."""
         by = self.boosts.get(workload.id, 0)
-        return replace(workload, priority=workload.priority + by)
+        return lift(workload, by)
 
     def seen(self, node: Node) -> Node:
         """A node as it counts: one that is cordoned takes nothing new."""

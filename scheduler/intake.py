@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from scheduler import aging, overrides
+from scheduler import aging, lapse, overrides
 from scheduler.amendment import amend_running, amend_waiting
 from scheduler.defragmentation import Defragmenter
 from scheduler.events import (
@@ -76,7 +76,7 @@ class Intake:
 
     def _submit(self, workload: Workload) -> None:
         self._admit_new(workload)
-        self._state.wait(workload)
+        self._state.wait(lapse.requeued(workload))
 
     def _restore(self, event: Restored) -> None:
         state, workload, admission = self._state, event.workload, event.admission
@@ -140,10 +140,12 @@ class Intake:
         workload = self._end(event.workload, event.at).workload
         claim = self._state.claims.get(workload.id)
         if claim is not None and not event.own_failure:
+            claim.waiting.workload = lapse.requeued(claim.waiting.workload)
             return  # it was moved: its other place is kept for it
         if claim is not None:
             self._state.revoke(claim)
         self._state.reservations.stopped(event.workload, own_failure=event.own_failure)
+        workload = lapse.requeued(workload)
         workload = aging.requeued(aging.rule_of(self._state, workload), workload, event.at)
         self._state.wait(_later(workload, event.at) if event.own_failure else workload)
         self._state.waiting[workload.id].word = Word.PREEMPTED

@@ -10,6 +10,7 @@ import numpy as np
 
 from scheduler.book import Book, Charge
 from scheduler.engine import Engine
+from scheduler.lapse import LAPSED
 from scheduler.pending import order_key
 from scheduler.quota import UNLIMITED
 from scheduler.standing import Running
@@ -40,6 +41,7 @@ def check_invariants(engine: Engine) -> None:
     if state.layout.options.claims:
         _check_limits(state, state.present)
     _check_totals(state)
+    _check_standing(state)
     _check_waiting(state)
     _check_reservations(state)
 
@@ -126,6 +128,18 @@ def _check_totals(state: State) -> None:
     _require(set(state.leaving) == leaving, "those who leave are all known")
     for claim in state.claims.values():
         _require(claim.targets <= leaving, "a claim waits for somebody who does not leave")
+
+
+def _check_standing(state: State) -> None:
+    """Whose lease is over counts below everybody, and only while he runs."""
+    for running in state.running.values():
+        workload = running.workload
+        lapsed = workload.lapsed is not None
+        _require(lapsed is (workload.priority == LAPSED), f"{workload.id} has another's priority")
+        _require(workload.preemptible or not lapsed, f"{workload.id} is protected after its lease")
+        _require(not workload.barred, f"{workload.id} runs and is barred")
+    for waiting in state.waiting.values():
+        _require(waiting.workload.lapsed is None, f"{waiting.workload.id} waits without standing")
 
 
 def _check_waiting(state: State) -> None:

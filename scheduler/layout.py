@@ -199,7 +199,8 @@ class Queue:
     back only those behind it that could use the same flavors. Work that runs here is no target
     before it has run for `min_runtime`, or `min_runtime_own` where somebody of the same queue
     asks; `aging` raises those who wait long; `fair_users` alternates between the users of a team;
-    `backfill` keeps room for those who wait long (None: off).
+    `backfill` keeps room for those who wait long (None: off). With `lapses`, work whose lease has
+    run out may be stopped by all who wait here (`scheduler.lapse`).
     """
 
     name: QueueName
@@ -223,6 +224,7 @@ class Queue:
     aging: Aging | None = None
     fair_users: bool = False
     backfill: BackfillRules | None = None
+    lapses: bool = False
 
 
 class AfterIdle(enum.StrEnum):

@@ -137,6 +137,14 @@ class PodSet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lapsed:
+    """The standing that a workload had before its lease ran out."""
+
+    priority: int
+    preemptible: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """The engine's view of a request: a gang of pods, admitted together or not at all.
 
@@ -147,6 +155,9 @@ class Workload:
     `queued` is since when it waits this time, None for since `created`; `raised` is how much
     of `priority` it owes to waiting. `asked_class` is the class it asked for where its team's
     budget of that was used up, so that it has a lower one.
+
+    `lapsed` is set while it runs on after its lease, `barred` while it waits after that; see
+    `scheduler.lapse`.
     """
 
     id: WorkloadId
@@ -164,6 +175,8 @@ class Workload:
     queued: Seconds | None = None
     raised: int = 0
     asked_class: Priority | None = None
+    lapsed: Lapsed | None = None
+    barred: bool = False
 
     @property
     def gpus(self) -> int:

@@ -113,7 +113,7 @@ def _ends(state: State, number: int, waiting: Waiting, *, soft: bool) -> list[En
     ends = []
     for one, running in state.running.items():
         if running.expected:
-            at, basis = expected_end(state, running, number, soft=soft)
+            at, basis = expected_end(state, running, number, waiting.workload, soft=soft)
             ends.append(End(at, one, running.charge, basis))
     for one, reserved in state.reservations.standing.items():
         if one != waiting.workload.id and one in state.waiting:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scheduler.excess import NOBODY
+from scheduler.lapse import LAPSED
 from scheduler.layout import Flavor, Queue, Reclaim, Within
 from scheduler.model import PodSet
 from scheduler.pending import Shape
@@ -235,6 +236,8 @@ def limits(queue: Queue, priority: int) -> tuple[float, float]:
     allowed = queue.within_from is None or priority >= queue.within_from
     if queue.within is not Within.NEVER and allowed:
         own = priority if queue.within is Within.LOWER else priority + 1
+    if queue.lapses:
+        own = max(own, LAPSED + 1)
     if queue.reclaim is Reclaim.ANY:
         others = ANYBODY
     elif queue.reclaim is Reclaim.LOWER:

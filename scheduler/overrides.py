@@ -20,6 +20,7 @@ from scheduler.events import (
     QuotaChanged,
     Stuck,
 )
+from scheduler.lapse import lift
 from scheduler.model import Figure, NodeName, Seconds, Workload, WorkloadId
 from scheduler.nomination import Nomination, Outcome, nominate
 from scheduler.shares import Shares
@@ -126,7 +127,7 @@ def _boost(state: State, event: Boosted) -> None:
     found = state.find(event.workload)
     if found is None:
         raise EngineError(f"{event.workload} neither waits nor runs")
-    lifted = replace(found, priority=found.priority + change)
+    lifted = lift(found, change)
     if (claim := state.claims.get(event.workload)) is not None:
         claim.waiting.workload = lifted
     if (waiting := state.waiting.get(event.workload)) is not None:

@@ -45,10 +45,11 @@ def order_key(workload: Workload) -> Key:
 
 
 def shape_of(workload: Workload) -> PodsKey:
-    """What makes two workloads equal for admission: priority, pods, requests, constraints."""
+    """What makes two workloads equal for admission: standing, pods, requests, constraints."""
     return (
         workload.priority,
         workload.raised,
+        workload.barred,
         tuple(
             (
                 pods.name,

@@ -344,6 +344,7 @@ def _queue(policy: Policy, pool: PoolName, part: QueuePart, team: str | None) ->
         aging=courtesy.aging,
         fair_users=courtesy.fair_users,
         backfill=courtesy.backfill,
+        lapses=policy.pools[pool].after_lease is plain.AfterLease.UNPROTECT,
     )
 
 

@@ -23,7 +23,6 @@ from scheduler.candidates import (
     within_quota,
 )
 from scheduler.excess import NOBODY
-from scheduler.layout import Queue, Within
 from scheduler.outlook import limits
 from scheduler.quota import Amounts
 from scheduler.state import State
@@ -53,10 +52,11 @@ def is_hopeless(
     own, others = reach(state, number, priority, amounts, short)
     if others > NOBODY:
         return False
-    if own == NOBODY:
+    freed = () if own == NOBODY else state.outlook.soft_of(number, own)
+    if not any(amount for _, amount in freed):
         return True
     usage = list(state.future.usage)
-    state.tree.discharge(usage, number, state.outlook.soft_of(number, own))
+    state.tree.discharge(usage, number, freed)
     return not state.tree.fits(usage, number, amounts)
 
 
@@ -98,13 +98,6 @@ def _may_stay_inside(
         usage[first + column] - freed.get(column, 0) + amount <= tree.subtree[first + column]
         for column, amount in amounts
     )
-
-
-def _takes_own(queue: Queue, priority: int) -> bool:
-    """Whether the queue's own work is to be looked at at all."""
-    if queue.within_from is not None and priority < queue.within_from:
-        return False
-    return queue.within is not Within.NEVER
 
 
 def _attempts(attack: Attack, sources: Sources) -> tuple[bool, ...]:
@@ -193,7 +186,7 @@ def _take(attack: Attack, sources: Sources, *, borrowing: bool) -> tuple[Target,
     Once quota suffices, placement is looked at after ever longer stretches where looking is
     dear: room only grows.
     """
-    takes_own = _takes_own(attack.policy, attack.workload.priority)
+    takes_own = limits(attack.policy, attack.workload.priority)[0] > NOBODY
     if not borrowing and not takes_own and _exceeds_own(attack):
         return ()
     book = attack.state.future

@@ -2,6 +2,7 @@
 
 - Minimum run time: work is no target before it has run so long; another time may hold where
   somebody of its own queue asks.
+  A lease that is over ends it, too.
 - Flips: once one of two workloads has stopped the other as often as the policy allows,
   neither stops the other again.
 - What waiting adds to a priority counts only against work that was created later.
@@ -77,7 +78,12 @@ def guards(layout: Layout) -> bool:
 
 
 def safe_until(state: State, running: Running, *, own: bool) -> Seconds:
-    """When its minimum run time is over, for somebody of its own or of another queue."""
+    """When its minimum run time is over, for somebody of its own or of another queue.
+
+    At its start, once its lease is over.
+    """
+    if running.workload.lapsed is not None:
+        return running.admission.at
     queue = state.layout.queues[running.charge.queue]
     return running.admission.at + (queue.min_runtime_own if own else queue.min_runtime)
 
@@ -109,6 +115,8 @@ def safe_times(state: State, number: int) -> list[Seconds]:
 
 def outranks(mine: Workload, theirs: Workload) -> bool:
     """Whether a preemptor counts as of higher priority than who runs."""
+    if mine.barred:
+        return False
     if theirs.priority >= mine.priority:
         return False
     return theirs.priority < mine.priority - mine.raised or theirs.created > mine.created

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from scheduler.book import Book, Charge
+from scheduler.lapse import makes_way
 from scheduler.layout import BackfillRules, Reclaim
 from scheduler.model import Basis, PodSet, Reservation, Seconds, Workload, WorkloadId
 from scheduler.quota import QuotaTree
@@ -164,7 +165,7 @@ class Reservations:
         """Let the shadows count what has changed."""
         for one in self._touched:
             running = self._state.running.get(one)
-            gone = running is None or not running.expected
+            gone = running is None or not running.expected or running.workload.lapsed is not None
             for reserved in self.standing.values():
                 reserved.count(one, self._charge(reserved, one))
                 reserved.loose = reserved.loose or gone
@@ -179,13 +180,14 @@ class Reservations:
         running = state.running.get(one)
         if running is not None:
             soft = not reserved.borrowing
-            end, _ = expected_end(state, running, reserved.charge.queue, soft=soft)
+            mine = state.find(reserved.told.workload)
+            end, _ = expected_end(state, running, reserved.charge.queue, mine, soft=soft)
             return running.charge if running.expected and end > reserved.told.at else None
-        mine = self.standing.get(one)
-        if mine is None or one not in state.waiting:
+        other = self.standing.get(one)
+        if other is None or one not in state.waiting:
             return None
-        if mine is reserved or mine.told.at <= reserved.told.at < mine.told.at + mine.ends:
-            return mine.charge
+        if other is reserved or other.told.at <= reserved.told.at < other.told.at + other.ends:
+            return other.charge
         return None
 
     def add(self, reserved: Reserved) -> None:
@@ -294,18 +296,21 @@ def yields(state: State, number: int, other: int, theirs: Workload) -> bool:
 
 
 def expected_end(
-    state: State, running: Running, number: int, *, soft: bool
+    state: State, running: Running, number: int, mine: Workload | None, *, soft: bool
 ) -> tuple[Seconds, Basis]:
-    """When somebody who runs is out of the way of a workload of queue `number`.
+    """When somebody who runs is out of the way of a workload of queue `number`, if it still waits.
 
     A declared duration is believed; without one, or after it, the upper quartile of run times
     like his. Where nothing is known, he is taken to run as long again as he has run, and an
-    hour at least if he never said how long. With `soft`, who yields to that queue is out of the
-    way as soon as he may be stopped.
+    hour at least if he never said how long. Whose lease is over is out of the way of his own queue
+    at once. With `soft`, who yields to that queue is so as soon as he may be stopped.
     """
     now, started, workload = state.now, running.admission.at, running.workload
     if running.stuck:
         return math.inf, Basis.UNKNOWN
+    here = number == running.charge.queue and state.layout.queues[number].lapses
+    if here and mine is not None and makes_way(workload, mine):
+        return now, Basis.DECLARED
     if soft and yields(state, number, running.charge.queue, workload):
         queue = state.layout.queues[running.charge.queue]
         return max(now, started + queue.min_runtime), Basis.DECLARED

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from scheduler.book import Charge
 from scheduler.flavors import Tried
+from scheduler.lapse import started
 from scheduler.model import Admission, PodSetAssignment, Seconds, Workload, WorkloadId
 from scheduler.pending import Shape
 
@@ -104,7 +105,7 @@ class Claim:
 
 def running_of(workload: Workload, admission: Admission, charge: Charge) -> Running:
     """The record of somebody who starts."""
-    return Running(workload, admission, charge, columns_of(charge))
+    return Running(started(workload), admission, charge, columns_of(charge))
 
 
 def columns_of(charge: Charge) -> frozenset[int]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from scheduler import aging
 from scheduler.alarms import Alarms
@@ -22,6 +22,7 @@ from scheduler.fairshare import UsageLedger
 from scheduler.flavors import Menu, Tried, menu
 from scheduler.history import RunTimes
 from scheduler.inforce import Overrides
+from scheduler.lapse import lapse
 from scheduler.layout import HOSTNAME, Flavor, Layout, Queue
 from scheduler.model import (
     Admission,
@@ -208,15 +209,14 @@ class State:
         self.reservations.touch(running.workload.id)
 
     def unprotect(self, running: Running) -> None:
-        """Somebody counts as preemptible from now on, also for what could come free."""
+        """Somebody's lease is over; see `scheduler.lapse`."""
         if not running.leaving:
-            self.outlook.remove(running)
-        running.workload = replace(running.workload, preemptible=True)
+            self._unrank(running)
+        running.workload = lapse(running.workload)
         self.reservations.touch(running.workload.id)
         if not running.leaving:
-            self.outlook.add(running)
-            self.outlook.forget()
-            self._excess.clear()
+            self._rank(running)
+            self.forget_bounds()
 
     def amend(self, running: Running, workload: Workload, at: Seconds) -> None:
         """Somebody who stays has another name, owner, team, class or lease."""

@@ -59,7 +59,7 @@ def carry_out(engine: Engine, ledger: Ledger, order: DeskEvent) -> None:
     ref = None if REF not in order.args else _REF.validate_python(order.args[REF])
     if request.state is not S.WAITING and (ref is not None or request.state not in HOLDS):
         return
-    after = dataclasses.replace(after, queued=current.queued)
+    after = dataclasses.replace(after, queued=current.queued, barred=current.barred)
     try:
         engine.apply(events.Amended(workload=after, at=ledger.now))
     except EngineError:

@@ -24,6 +24,7 @@ from bot.control import announce
 from bot.control.ledger import Ledger
 from scheduler import events
 from scheduler.engine import Engine
+from scheduler.lapse import requeued
 from scheduler.model import NodeName, WorkloadId
 from storage.records import Request, Source
 from storage.states import RequestState
@@ -117,14 +118,15 @@ def requeue(engine: Engine, ledger: Ledger, request: Request, kind: EndKind) -> 
     cause = _cause(ledger, request)
     reason = f"pods-{kind}" if request.state in {S.ADMITTED, S.RUNNING} else cause
     _leave(engine, ledger, request, events.Evicted)
-    waits = engine.workload(WorkloadId(request.id))  # it may count its waiting from now on
+    workload = requeued(request.workload)
+    waits = engine.workload(workload.id) or replace(workload, queued=None)
     back = ledger.move(
         request.id,
         S.WAITING,
         reason=reason,
         started=None,
         lease_ends=None,
-        workload=replace(request.workload, queued=None if waits is None else waits.queued),
+        workload=replace(workload, queued=waits.queued, barred=waits.barred),
     )
     if back.source is not Source.TRACE:  # an explanation costs more than a move
         position = engine.explain(WorkloadId(request.id), ledger.now).position

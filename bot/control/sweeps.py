@@ -6,7 +6,6 @@ may run twice without saying or doing anything twice.
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
 
 from bot.clock import moment
@@ -17,6 +16,7 @@ from bot.terms import Terms, remind_ahead
 from scheduler import events
 from scheduler.doubts import Doubt, NodeDoubt
 from scheduler.engine import Engine
+from scheduler.lapse import lapse
 from scheduler.layout import AfterLease
 from scheduler.model import Explanation, WorkloadId
 from storage.accounts import Gauge
@@ -92,13 +92,13 @@ class LeaseSweep:
         queue = request.admission.queue if request.admission else request.workload.queue
         if self.terms.after_lease(queue) is AfterLease.RELEASE:
             orders.stop(engine, ledger, self.terms, request, S.EXPIRED, LOOP)
-        elif not request.workload.preemptible:
+        elif request.workload.lapsed is None:
             engine.apply(events.Unprotected(workload=WorkloadId(request.id)))
             bare = ledger.note(
                 request.id,
                 reason="unprotected",
                 details={},
-                workload=dataclasses.replace(request.workload, preemptible=True),
+                workload=lapse(request.workload),
             )
             announce_changes.say_unprotected(ledger, bare)
 

@@ -18,6 +18,7 @@ from bot.reask import ask_of, changes_of, demands_more, difference
 from bot.rights import leads, refuse_change
 from bot.terms import NAME_AT_MOST
 from bot.views import NotReady, RefusalCode, Refused
+from scheduler.lapse import lapse, own
 from scheduler.model import LimitKind, Priority, Refusal, Workload
 from storage.records import EventKind, Person, Request
 from storage.states import RequestState
@@ -177,21 +178,23 @@ class Editing(Leases, Submission):
                 priority=str(priority),
                 has=str(before.priority_class),
             )
-        ask = dataclasses.replace(ask_of(before, self._terms), priority=priority)
+        mine = own(before)
+        ask = dataclasses.replace(ask_of(mine, self._terms), priority=priority)
         planner = dataclasses.replace(person, teams=(before.team,))
         planned = plan(ask, planner, self._terms, before.created)
         same = isinstance(planned, Workload) and planned.queue == before.queue
         number = (
             planned.priority
             if same and isinstance(planned, Workload)
-            else self._terms.layout.priorities.get(priority, before.priority)
+            else self._terms.layout.priorities.get(priority, mine.priority)
         )
-        return dataclasses.replace(
-            before,
+        lower = dataclasses.replace(
+            mine,
             priority_class=priority,
-            priority=min(number, before.priority),
+            priority=min(number, mine.priority),
             asked_class=None,
         )
+        return lower if before.lapsed is None else lapse(lower)
 
     def _let_for(self, request: Request, lease: float) -> Order | Refused:
         """With a lease of this length, counted from the grant on."""

@@ -16,7 +16,8 @@ admitted, preempted (target: preemptor; `rules`: by which rule, at which level o
 repaired and evicted, for whom room is kept, from when on and where (`reserved`), why those who
 wait wait, where pods are, in which order a queue stands, when those who wait are likely to start
 (`forecast`, null for never as far as is known) and when the engine next has something to do by
-itself (`alarm`). `gone-for-good` are nodes whose pods are lost. A step that is `undecided` runs
+itself (`alarm`). `lapse` are those whose lease is over, which protects them no more;
+`gone-for-good` are nodes whose pods are lost. A step that is `undecided` runs
 no cycle.
 """
 
@@ -42,6 +43,7 @@ from scheduler.events import (
     QueueResumed,
     Restored,
     Submitted,
+    Unprotected,
     UsageRestored,
     Withdrawn,
 )
@@ -79,11 +81,11 @@ from tests.scheduler.builders import a_cohort, a_flavor, a_layout, a_node, a_que
 FOLDER = Path(__file__).parents[1] / "scenarios"
 QUEUE_KEYS = {
     "quota", "max", "lending", "cohort", "reclaim", "within", "borrow_within", "order", "strategy",
-    "min_runtime", "min_runtime_own", "aging", "fair_users", "backfill",
+    "min_runtime", "min_runtime_own", "aging", "fair_users", "backfill", "within_from", "lapses",
 }  # fmt: skip
 STEP_KEYS = {
     "submit", "gone", "finish", "withdraw", "fail", "node", "lose", "later", "expect", "pause",
-    "resume", "checkpoint", "alive", "gone-for-good", "undecided",
+    "resume", "checkpoint", "alive", "gone-for-good", "undecided", "lapse",
 }  # fmt: skip
 EXPECT_KEYS = {
     "admitted", "preempted", "waiting", "where", "figures", "rules", "flips", "order", "alarm",
@@ -231,6 +233,8 @@ class Scenario:
             self.engine.apply(Checkpointed(workload=WorkloadId(one), at=self.now))
         for one, nodes in step.get("alive", {}).items():
             self._count(one, nodes)
+        for one in step.get("lapse", []):
+            self.engine.apply(Unprotected(workload=WorkloadId(one)))
         for queue in step.get("pause", []):
             self.engine.apply(QueuePaused(queue=queue))
         for queue in step.get("resume", []):
@@ -344,6 +348,8 @@ def _queue(name: str, spec: dict[str, Any], flavors: tuple[Flavor, ...]) -> Queu
         aging=Aging(**spec["aging"]) if "aging" in spec else None,
         fair_users=spec.get("fair_users", False),
         backfill=BackfillRules(**spec["backfill"]) if "backfill" in spec else None,
+        within_from=spec.get("within_from"),
+        lapses=spec.get("lapses", False),
     )
 
 

@@ -19,8 +19,10 @@ from scheduler.events import (
     QueuePaused,
     QueueResumed,
     Submitted,
+    Unprotected,
     Withdrawn,
 )
+from scheduler.lapse import own
 from scheduler.layout import (
     BorrowWithin,
     Layout,
@@ -84,6 +86,8 @@ def _queues(draw: st.DrawFn, name: str) -> Queue:
         ),
         order=draw(st.sampled_from(tuple(Order))),
         protected_from=draw(st.sampled_from((None, None, 9))),
+        within_from=draw(st.sampled_from((None, None, 9))),
+        lapses=draw(st.booleans()),
     )
 
 
@@ -138,7 +142,7 @@ class World:
             ["submit"] * 6
             + ["finish"] * 2
             + ["gone"] * 3
-            + ["withdraw", "amend", "node", "lose", "pause"]
+            + ["withdraw", "amend", "node", "lose", "pause", "lapse"]
         )
         match draw(st.sampled_from(kinds)):
             case "submit":
@@ -151,6 +155,8 @@ class World:
                     self.tell(Evicted(workload=one, at=self.now))
             case "withdraw":
                 self._one(draw, [w.id for w in self.engine.pending()], self._withdraw)
+            case "lapse":
+                self._one(draw, [w.id for w, _ in self.engine.running()], self.lapse)
             case "amend":
                 self._amend(draw)
             case "node":
@@ -169,6 +175,10 @@ class World:
     def _withdraw(self, one: WorkloadId) -> None:
         self.tell(Withdrawn(workload=one, at=self.now))
 
+    def lapse(self, one: WorkloadId) -> None:
+        """Somebody's lease is over."""
+        self.tell(Unprotected(workload=one))
+
     def _amend(self, draw: Draw) -> None:
         """Somebody who waits asks for something else; somebody who runs has another class."""
         waiting, running = self.engine.pending(), [w for w, _ in self.engine.running()]
@@ -176,7 +186,8 @@ class World:
         if not known:
             return
         before = draw(st.sampled_from(known))
-        after = replace(before, priority=draw(st.sampled_from(PRIORITIES)), raised=0)
+        mine = own(before)
+        after = replace(mine, priority=draw(st.sampled_from(PRIORITIES)), raised=0)
         if before in waiting:
             other = draw(workloads(self.number))
             after = replace(after, pod_sets=other.pod_sets, queue=other.queue, overflow=())
