@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from scheduler.excess import NOBODY, Excess
 from scheduler.glance import glance
+from scheduler.lapse import LAPSED
 from scheduler.layout import Queue, Reclaim, Within
 from scheduler.nomination import Outcome, nominate
 from scheduler.outlook import ANYBODY, Outlook, limits
@@ -62,6 +63,8 @@ def test_who_may_be_stopped_by_priority() -> None:
     assert limits(rules(within=Within.LOWER), 5) == (5, NOBODY)
     assert limits(rules(within=Within.LOWER_OR_NEWER), 5) == (6, NOBODY)
     assert limits(rules(within=Within.LOWER, within_from=9), 5) == (NOBODY, NOBODY)
+    assert limits(rules(within=Within.LOWER, within_from=9, lapses=True), 5)[0] == LAPSED + 1
+    assert limits(rules(within=Within.LOWER, lapses=True), 5)[0] == 5
     assert limits(rules(reclaim=Reclaim.LOWER), 5) == (NOBODY, 5)
     assert limits(rules(reclaim=Reclaim.ANY), 5) == (NOBODY, ANYBODY)
 

@@ -218,6 +218,7 @@ def test_a_policy_compiles_into_plain_values() -> None:
     assert layout.usage is not None
     assert (layout.usage.half_life, layout.usage.interval) == (604800.0, 300.0)
     assert layout.pool(shared.pool).after_lease == "unprotect"
+    assert (team.lapses, shared.lapses) == (False, True)
     assert layout.priorities[Priority.CRITICAL] == 4
     assert [node.name for node in build_nodes(layout)] == ["a-0001", "a-0002"]
     assert layout.models() == ("h100",)

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scheduler.engine import Engine
-from scheduler.events import Evicted, NodeObserved, Submitted
+from scheduler.events import Evicted, NodeObserved, Submitted, Unprotected
 from scheduler.gangs import find_places
 from scheduler.invariants import check_invariants
-from scheduler.layout import Layout
-from scheduler.model import Decisions, Workload, WorkloadId
+from scheduler.layout import Layout, Queue, Within
+from scheduler.model import Decisions, PreemptionRule, Workload, WorkloadId
 from scheduler.state import State
 from tests.scheduler.builders import a_node
 from tests.scheduler.worlds import World, layouts, workloads
@@ -70,6 +70,47 @@ def test_protected_work_is_never_a_target(data: st.DataObject) -> None:
                 assert preemption.target_queue == preemption.preemptor_queue
                 assert threshold is not None
                 assert preemptor.priority >= threshold
+
+
+@CAREFUL
+@given(data=st.data())
+def test_in_its_own_queue_work_is_stopped_by_rank_or_after_its_lease(data: st.DataObject) -> None:
+    world = World(data.draw(layouts()))
+    queues = {queue.name: queue for queue in world.layout.queues}
+    for _ in range(data.draw(st.integers(5, 40))):
+        world.now += 1
+        world.something(data.draw)
+        for preemption in world.cycle().preemptions:
+            theirs = world.engine.workload(preemption.target)
+            mine = world.engine.workload(preemption.preemptor)
+            assert theirs is not None
+            assert mine is not None
+            over = preemption.target in _lapsed(world)
+            assert (theirs.lapsed is not None) is over
+            if preemption.rule is PreemptionRule.IN_QUEUE:
+                queue = queues[preemption.preemptor_queue]
+                assert (over and queue.lapses) or _may_stop_by_rank(queue, mine, theirs)
+                assert not mine.barred or (theirs.lapsed and mine.priority > theirs.lapsed.priority)
+
+
+def _lapsed(world: World) -> set[WorkloadId]:
+    """Whose lease ran out in the run that is still on."""
+    found = set()
+    for event in world.story:
+        if isinstance(event, Unprotected):
+            found.add(event.workload)
+        elif isinstance(event, Evicted):
+            found.discard(event.workload)
+    return found
+
+
+def _may_stop_by_rank(queue: Queue, mine: Workload, theirs: Workload) -> bool:
+    """Whether the queue's rule lets one stop the other."""
+    if queue.within is Within.NEVER or mine.priority < (queue.within_from or mine.priority):
+        return False
+    newer = (theirs.priority, mine.created) == (mine.priority, min(mine.created, theirs.created))
+    equal = newer and queue.within is Within.LOWER_OR_NEWER
+    return theirs.priority < mine.priority or equal
 
 
 @CAREFUL
@@ -144,6 +185,30 @@ def test_nobody_preempts_each_other_in_turn(data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(5, 25))):
         world.tell(Submitted(workload=data.draw(workloads(world.number))))
         world.number += 1
+    _come_to_rest(world)
+
+
+@CAREFUL
+@given(data=st.data())
+def test_nobody_preempts_each_other_in_turn_when_leases_end(data: st.DataObject) -> None:
+    """Whoever is stopped after his lease does not stop in turn the one for whom it was.
+
+    Some that run have outlived their leases, and others come.
+    """
+    world = World(data.draw(layouts()))
+    for least in (3, 1):
+        for _ in range(data.draw(st.integers(least, 12))):
+            world.tell(Submitted(workload=data.draw(workloads(world.number))))
+            world.number += 1
+        _come_to_rest(world)
+        for workload, _ in world.engine.running():
+            if data.draw(st.booleans()):
+                world.tell(Unprotected(workload=workload.id))
+    _come_to_rest(world)
+
+
+def _come_to_rest(world: World) -> None:
+    """Play on without news until nobody is stopped any more; see the tests above."""
     seen: set[tuple[str, str]] = set()
     for _ in range(200):
         world.now += 1
