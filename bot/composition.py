@@ -37,6 +37,7 @@ from bot.idle.measure import RequestOf
 from bot.idle.prometheus import Prometheus
 from bot.idle.watch import IdleWatch
 from bot.joining import CannotStart, Joined, hasty, join
+from bot.leading import Leadership
 from bot.people import Directory
 from bot.promises import say_hollow
 from bot.settings import Settings
@@ -72,11 +73,24 @@ class Core:
 
 
 def build_core(
-    *, store: Store, cluster: Cluster, layout: Layout, directory: Directory, clock: Clock
+    *,
+    store: Store,
+    cluster: Cluster,
+    layout: Layout,
+    directory: Directory,
+    clock: Clock,
+    leadership: Leadership | None = None,
 ) -> Core:
     """The loop and the desk, not yet running."""
     people = WhoIsWho(person=directory.person, leads=directory.leads)
-    control = Control(store=store, cluster=cluster, layout=layout, clock=clock, people=people)
+    control = Control(
+        store=store,
+        cluster=cluster,
+        layout=layout,
+        clock=clock,
+        people=people,
+        leadership=leadership,
+    )
     return Core(store, control, Desk(control, directory), directory, cluster)
 
 
@@ -128,6 +142,7 @@ class Bot:
             )
         core.control.on_wake = lambda: self.ticker.wake("cycle")
         core.cluster.hear(core.control.wake)
+        core.control.leadership.on_change = core.control.wake
         core.control.on_notices = lambda: self.ticker.wake("outbox")
 
     def _announcer(self, joined: Joined) -> Announcer:
@@ -152,12 +167,18 @@ class Bot:
             router=Router(joined.places, outbox.card_of, joined.preferred),
         )
 
+    @property
+    def leadership(self) -> Leadership:
+        """Whether this bot decides."""
+        return self._core.control.leadership
+
     def start(self) -> None:
         """Build the engine, connect and go. Raises CannotStart."""
         if self._core.store.url.get_backend_name() == "sqlite":  # one process, so one sender
             with self._core.store.write() as work:
                 work.outbox.free_claims()
         self._core.desk.recall_roll()
+        self.leadership.start()
         self._core.control.step()
         self._warn_of_hollow_quota()
         self.ticker.start()
@@ -184,6 +205,7 @@ class Bot:
         self.announcer.stop(moment(self._core.control.wall.now()))
         self._beat()
         self._core.cluster.close()
+        self.leadership.stop()
         self._core.store.close()
         if self._spool is not None:
             self._spool.close()

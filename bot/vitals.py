@@ -41,12 +41,19 @@ class BotVitals:
             self._control.read(lambda _: None)
         except NotReady:
             wrong.append("the engine is not built yet")
+        if self.leader() is None:
+            wrong.append("no bot leads, so nothing is decided")
         return tuple(wrong)
+
+    def leader(self) -> str | None:
+        """Which bot decides; None while none is known to."""
+        return self._control.leadership.leader
 
     def gauges(self) -> Iterable[Gauge]:
         """Figures for a dashboard; those of a part that is not there are left out."""
         yield _one("gpubot_slack_silence_seconds", "Since the last event", self._silence())
         yield _one("gpubot_slack_hears", "1 while events arrive", self._hearing.watchdog.hears)
+        yield _one("gpubot_leads", "1 for the bot that decides", self._control.health().leads)
         yield from self._of_ticks()
         yield from self._of_store()
         yield from self._of_engine()

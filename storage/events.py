@@ -45,6 +45,12 @@ class Events:
         """Return whether something waits for the control loop."""
         return bool(self.unhandled(limit=1))
 
+    def is_handled(self, number: int) -> bool:
+        """Return whether an event was carried out; one that was pruned since counts as that."""
+        return not self._session.exec(
+            select(EventRow.id).where(col(EventRow.id) == number, col(EventRow.handled).is_(None))
+        ).first()
+
     def mark(self, ids: Collection[int], at: dt.datetime) -> None:
         """Mark events as handled."""
         if ids:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
+import socket
 import threading
+import uuid
 
 from bot import logs
 from bot.chat.spool import Spool, SpoolError
@@ -12,6 +15,7 @@ from bot.clock import WallClock
 from bot.clusters.base import Cluster
 from bot.clusters.journal import JournalBroken
 from bot.clusters.kubernetes.cluster import KubernetesCluster
+from bot.clusters.kubernetes.leader import Candidate, GuardedConnection
 from bot.clusters.kubernetes.opening import NoCluster, open_connection
 from bot.clusters.kubernetes.templates import TemplateError, read_templates
 from bot.clusters.simulated import SimulatedCluster
@@ -22,11 +26,13 @@ from bot.settings import ClusterKind, Settings, SettingsError, read_settings, sp
 from bot.shipped import TEMPLATES, read_policy, shipped
 from scheduler.layout import Layout, build_nodes
 from scheduler.policy import PolicyError, compile_policy
+from storage.counters import Counter
 from storage.errors import StoreError
-from storage.store import open_store
+from storage.store import Store, open_store
 
 log = logging.getLogger(__name__)
 
+NAMESPACE = "gpubot-system"  # where the Lease is, unless the pod says where it is itself
 START_DELAY, STOP_TIME = 30.0, 15.0  # seconds that simulated pods take to start and to stop
 
 
@@ -55,31 +61,56 @@ def run_serve() -> None:
     except StoreError as error:
         raise ServeError(f"GPUBOT_DATABASE_URL: {error}") from error
     log.info("serving #%s", settings.channel)
-    wait_for_signal(bot.hearing.failed)
+    deposed = bot.leadership.deposed
+    wait_for_signal(bot.hearing.failed, deposed)
     log.info("stopping")
     bot.stop()
     if bot.hearing.failed.is_set():
         raise ServeError("Slack did not reach the bot any more, and a new connection did not help")
+    if deposed.is_set():
+        raise ServeError("another bot leads now: this one starts afresh, to look on")
 
 
 def build_bot(settings: Settings) -> Bot:
     """The bot of these settings, not yet running."""
     layout = compile_policy(read_policy(settings.policy))
+    store = open_store(settings.database_url)
+    candidate = open_candidate(store) if settings.cluster is ClusterKind.KUBERNETES else None
     core = build_core(
-        store=open_store(settings.database_url),
-        cluster=open_cluster(settings, layout),
+        store=store,
+        cluster=open_cluster(settings, layout, candidate),
         layout=layout,
         directory=Directory(path=settings.people),
         clock=WallClock(),
+        leadership=candidate,
     )
     return Bot(core, settings, spool=Spool(spool_path(settings)))
 
 
-def open_cluster(settings: Settings, layout: Layout) -> Cluster:
+def open_candidate(store: Store) -> Candidate:
+    """What takes part in the election of the bot that decides. Raises NoCluster."""
+
+    def newest() -> int:
+        with store.read() as view:
+            return view.counters.read(Counter.FENCE, start=0)
+
+    namespace = os.environ.get("POD_NAMESPACE", NAMESPACE)
+    return Candidate(open_connection(), namespace=namespace, who=own_name(), floor=newest)
+
+
+def own_name() -> str:
+    """The name of the pod; elsewhere one that no other process has."""
+    return os.environ.get("POD_NAME") or f"{socket.gethostname()}-{uuid.uuid4().hex[:8]}"
+
+
+def open_cluster(settings: Settings, layout: Layout, candidate: Candidate | None = None) -> Cluster:
     """The cluster that GPUBOT_CLUSTER names. Raises JournalBroken or NoCluster."""
     if settings.cluster is ClusterKind.KUBERNETES:
+        connection = open_connection()
+        if candidate is not None:
+            connection = GuardedConnection(connection, candidate)
         templates = read_templates(settings.templates or shipped(TEMPLATES))
-        cluster = KubernetesCluster(open_connection(), layout, templates=templates)
+        cluster = KubernetesCluster(connection, layout, templates=templates)
         if not cluster.start():
             log.warning("the API server has not answered yet: nothing is decided until it does")
         return cluster
@@ -88,8 +119,11 @@ def open_cluster(settings: Settings, layout: Layout) -> Cluster:
     )
 
 
-def wait_for_signal(failed: threading.Event | None = None) -> None:
-    """Return when the process is asked to end, or has `failed`; a second signal ends it at once."""
+def wait_for_signal(*ended: threading.Event) -> None:
+    """Return when the process is asked to end, or one of `ended` is set.
+
+    A second signal ends it at once.
+    """
     asked = threading.Event()
 
     def ask(number: int, _frame: object) -> None:
@@ -99,5 +133,5 @@ def wait_for_signal(failed: threading.Event | None = None) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, ask)
     while not asked.wait(1.0):  # with a time limit, or the handler would not get its turn
-        if failed is not None and failed.is_set():
+        if any(event.is_set() for event in ended):
             return

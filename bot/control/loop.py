@@ -31,12 +31,15 @@ from bot.control import decided, interventions, observed, orders, recovery
 from bot.control.inforce import ByHand, read_by_hand
 from bot.control.ledger import LOOP, Ledger
 from bot.control.wanted import WantedDesk, WhoIsWho
+from bot.leading import Alone, Leadership, NotLeading
 from bot.promises import say_doubts
 from bot.terms import Terms
 from bot.views import NotReady
 from scheduler.engine import Engine
 from scheduler.layout import Layout
 from scheduler.standing import EngineError
+from storage.audit import InterventionState
+from storage.errors import StaleLeader
 from storage.records import DeskEvent
 from storage.states import IllegalMove, RequestState
 from storage.store import Store
@@ -45,6 +48,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 REMEMBERED = 50_000  # handled desk events that a late waiter can still ask about
+LOOK_EVERY, LOOK_SHARE = 2.0, 9.0  # of who does not lead: seconds, and times what a look takes
+ASK_EVERY = 0.1  # seconds between looks whether the leader has carried something out
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds between tries of an unreachable cluster
 
 
@@ -60,6 +65,7 @@ class Health:
     last_step: float | None
     cluster_trouble: str | None
     failures: int
+    leads: bool
 
 
 class Control:
@@ -67,7 +73,7 @@ class Control:
 
     Args:
         wall: the clock that messages are delivered by.
-        fence: the number of this leader, which storage checks in each transaction.
+        leadership: whether this bot decides, and by which number storage knows it.
         people: who is meant by the objects that people make in the cluster itself.
 
     """
@@ -80,7 +86,7 @@ class Control:
         layout: Layout,
         clock: Clock,
         wall: Clock | None = None,
-        fence: int | None = None,
+        leadership: Leadership | None = None,
         people: WhoIsWho | None = None,
     ) -> None:
         self.terms = Terms(layout)
@@ -90,7 +96,10 @@ class Control:
         self.store = store
         self._cluster = cluster
         self._layout = layout
-        self._fence = fence
+        self.leadership: Leadership = Alone() if leadership is None else leadership
+        self._term: int | None = None
+        self._looking_on = False
+        self._look_again = 0.0
         self._engine: Engine | None = None
         self._lock = threading.RLock()
         self._stepping = threading.Lock()
@@ -133,6 +142,8 @@ class Control:
 
     def wait(self, event_id: int | str, seconds: float) -> bool:
         """Wait until a desk event, or an intervention, was carried out; False if not in time."""
+        if self._looking_on:
+            return self._wait_for_leader(event_id, seconds)
         with self._news:
             return self._news.wait_for(lambda: event_id in self._handled, timeout=seconds)
 
@@ -143,6 +154,7 @@ class Control:
             last_step=self._last_step,
             cluster_trouble=self._trouble,
             failures=self._failures,
+            leads=not self._looking_on,
         )
 
     # ---- the loop
@@ -159,6 +171,9 @@ class Control:
                 self._back_off(error)
             except GivenUp:
                 log.warning("a step that was given up has come back and is dropped")
+            except (NotLeading, StaleLeader) as error:
+                log.warning("deciding stops: %s", error)
+                self._forget(era)
             except Exception:
                 self._failures += 1
                 self._forget(era)
@@ -181,19 +196,32 @@ class Control:
         """
         with self._stepping:
             era = self._era
-            if self._engine is None or self._undone:
+            if self._engine is None or self._undone or not self._in_term():
                 return
             ledger = self._ledger()
             try:
                 with self._lock:
                     write(self._engine, ledger)
                     self._commit(ledger, era)
+                self._act(ledger, era)
+            except (NotLeading, StaleLeader) as error:
+                log.warning("deciding stops: %s", error)
+                self._forget(era)
+            except ClusterUnreachable:
+                raise
             except Exception:
                 self._forget(era)
                 raise
-            self._act(ledger, era)
 
     def _step(self, era: int) -> None:
+        try:
+            term = self.leadership.fence()
+        except NotLeading:
+            self._look_on(era)
+            return
+        if self._looking_on or term != self._term:  # what was known is of another's time
+            self._engine_is_stale()
+            self._term, self._looking_on = term, False
         if self._engine is None:
             self._recover(era)
         self._finish_undone(era)
@@ -219,7 +247,7 @@ class Control:
         engine = self._ready()
         with self._lock:
             self._check(era)
-            self._wanted.file(seen, engine.check, now, self._fence)
+            self._wanted.file(seen, engine.check, now, self._term)
 
     def _recover(self, era: int) -> None:
         ledger = self._ledger()
@@ -242,6 +270,56 @@ class Control:
             len(ledger.actions),
         )
         self._act(ledger, era)
+
+    def _look_on(self, era: int) -> None:
+        """Another decides: keep an engine for people to look at, and change nothing."""
+        self._looking_on = True
+        if time.monotonic() < self._look_again:
+            return
+        began = time.monotonic()
+        ledger = self._ledger()
+        seen = self._cluster.observe(ledger.now)
+        engine = recovery.rebuild(
+            self.store, self._layout, self.terms, seen, ledger, oddities=logging.DEBUG
+        )
+        with self._lock:
+            self._check(era)
+            self._engine, self._undone = engine, []
+        done = time.monotonic()
+        self._look_again = done + max(LOOK_EVERY, LOOK_SHARE * (done - began))
+
+    def _wait_for_leader(self, event_id: int | str, seconds: float) -> bool:
+        """Wait until storage says that the leader has carried something out."""
+        deadline = time.monotonic() + seconds
+        while not self._is_done(event_id):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            with self._news:
+                self._news.wait(min(left, ASK_EVERY))
+        self._look_again = 0.0
+        self.step()  # so that who asked sees what became of it
+        return True
+
+    def _is_done(self, event_id: int | str) -> bool:
+        with self.store.read() as view:
+            if isinstance(event_id, int):
+                return view.events.is_handled(event_id)
+            number = int(event_id.rpartition(":")[2])
+            found = view.interventions.get(number)
+            return found is None or found.state is not InterventionState.ORDERED
+
+    def _in_term(self) -> bool:
+        try:
+            self._check_term()
+        except NotLeading:
+            return False
+        return not self._looking_on
+
+    def _check_term(self) -> None:
+        """Raises NotLeading when this bot has not led all the time since its engine was built."""
+        if self.leadership.fence() != self._term:
+            raise NotLeading(None)
 
     def _read_orders(
         self, ledger: Ledger, seen: Sequence[ClusterEvent]
@@ -272,7 +350,8 @@ class Control:
         self._check(era)
         if not ledger:
             return
-        with self.store.write(self._fence) as work:
+        self._check_term()
+        with self.store.write(self._term) as work:
             ledger.record(work)
         with self._news:
             done: tuple[int | str, ...] = (*ledger.handled, *ledger.carried)
@@ -292,6 +371,7 @@ class Control:
         """Do what is stored but not done; it is kept until the cluster has taken all of it."""
         if self._undone:
             self._check(era)
+            self._check_term()
             self._cluster.apply_all(tuple(self._undone), self.clock.now())
             self._check(era)
             self._undone = []

@@ -35,9 +35,18 @@ OPEN = tuple(state for state in RequestState if state not in FINAL)
 
 
 def rebuild(
-    store: Store, layout: Layout, terms: Terms, seen: Observation, ledger: Ledger
+    store: Store,
+    layout: Layout,
+    terms: Terms,
+    seen: Observation,
+    ledger: Ledger,
+    *,
+    oddities: int = logging.WARNING,
 ) -> Engine:
-    """An engine that knows what storage and the cluster know; `ledger` gets the repairs."""
+    """An engine that knows what storage and the cluster know; `ledger` gets the repairs.
+
+    `oddities` is the level at which it is logged where the two differ.
+    """
     with store.read() as view:
         requests = view.requests.find(states=OPEN)
         samples = view.usage.all()
@@ -60,7 +69,8 @@ def rebuild(
         elif request.id not in unsubmitted:  # else its submission is still to be carried out
             _rejoin(engine, ledger, terms, request)
     for stranger in there.values():
-        log.warning(
+        log.log(
+            oddities,
             "%s runs as %s, which nobody decided: stopping it",
             stranger.workload,
             stranger.decision,

@@ -2,7 +2,8 @@
 
 `/live` fails when a restart would help: a tick that does not come through any more, or a
 socket that stayed deaf. `/ready` fails while people would talk to a wall: Slack does not
-reach us, the store or the engine is not there. `/metrics` is for Prometheus.
+reach us, the store or the engine is not there, or no bot decides; it names the one that
+does. `/metrics` is for Prometheus.
 """
 
 from __future__ import annotations
@@ -44,6 +45,10 @@ class Vitals(Protocol):
         """What keeps it from being of use now."""
         ...
 
+    def leader(self) -> str | None:
+        """Which bot decides; None while none is known to."""
+        ...
+
     def gauges(self) -> Iterable[Gauge]:
         """Its figures."""
         ...
@@ -69,7 +74,8 @@ def health_routes(vitals: Vitals) -> list[Route]:
         return _verdict(await run_in_threadpool(vitals.failing))
 
     async def ready(_: Request) -> Response:
-        return _verdict(await run_in_threadpool(vitals.missing))
+        wrong = await run_in_threadpool(vitals.missing)
+        return _verdict(wrong, leader=await run_in_threadpool(vitals.leader))
 
     async def metrics(_: Request) -> Response:
         registry = CollectorRegistry(auto_describe=False)
@@ -84,5 +90,6 @@ def health_app(vitals: Vitals) -> Starlette:
     return Starlette(routes=health_routes(vitals))
 
 
-def _verdict(wrong: tuple[str, ...]) -> Response:
-    return JSONResponse({"ok": not wrong, "wrong": list(wrong)}, status_code=503 if wrong else 200)
+def _verdict(wrong: tuple[str, ...], **more: str | None) -> Response:
+    found = {"ok": not wrong, "wrong": list(wrong), **more}
+    return JSONResponse(found, status_code=503 if wrong else 200)

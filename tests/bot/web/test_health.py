@@ -25,6 +25,9 @@ class Told:
     def missing(self) -> tuple[str, ...]:
         return self.misses
 
+    def leader(self) -> str | None:
+        return "gpubot-0"
+
     def gauges(self) -> Iterable[Gauge]:
         yield Gauge(name="gpubot_lag", about="Seconds", values={(): 1.5})
         values: dict[tuple[str, ...], float] = {("sent",): 3.0, ('odd "name"\n',): 1.0}
@@ -41,6 +44,7 @@ def test_live_ready_and_metrics() -> None:
         told.misses = ("slack may not reach us",)
         ready = httpx.get(f"{base}/ready")
         assert (ready.status_code, ready.json()["wrong"]) == (503, ["slack may not reach us"])
+        assert ready.json()["leader"] == "gpubot-0"
         assert httpx.get(f"{base}/live").status_code == 200
         told.fails = ("tick cycle is late",)
         assert httpx.get(f"{base}/live").status_code == 503

@@ -1,0 +1,95 @@
+"""Several bots over one database and one API server, each with a clock of its own for its Lease."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bot.clock import ManualClock
+from bot.clusters.kubernetes.cluster import KubernetesCluster
+from bot.clusters.kubernetes.connection import Connection
+from bot.clusters.kubernetes.leader import Candidate, GuardedConnection
+from bot.composition import build_core
+from bot.people import Directory
+from storage.counters import Counter
+from storage.store import open_store
+from tests.bot.clusters.kubernetes.world import DEADLINE, World
+from tests.bot.house import PEOPLE, START
+from tests.kube.server import ApiServer
+
+SPACE = "gpubot-system"
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{SPACE}/leases/gpubot"
+
+
+class Hand:
+    """A monotonic clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def connect(api: ApiServer) -> Connection:
+    return Connection(lambda: api.client("bot"), connect=2.0, read=2.0, silence=30.0)
+
+
+def candidate(api: ApiServer, who: str, hand: Hand, floor: int = 0) -> Candidate:
+    return Candidate(connect(api), namespace=SPACE, who=who, floor=lambda: floor, monotonic=hand)
+
+
+class Replica(World):
+    """One of several bots. Its thread for the Lease is not started: `attend` is called by hand."""
+
+    def __init__(self, api: ApiServer, url: str, who: str, clock: ManualClock) -> None:
+        self.hand = Hand()
+        self._born = (api, url, who, clock)
+        self.store = open_store(url)
+        self.candidate = Candidate(
+            connect(api), namespace=SPACE, who=who, floor=self._newest, monotonic=self.hand
+        )
+        super().__init__(api)
+        core = build_core(
+            store=self.store,
+            cluster=self.cluster,
+            layout=self.layout,
+            directory=Directory(PEOPLE),
+            clock=clock,
+            leadership=self.candidate,
+        )
+        self.control, self.desk = core.control, core.desk
+        self.desk.patience = 0.0
+
+    def _newest(self) -> int:
+        with self.store.read() as view:
+            return view.counters.read(Counter.FENCE, start=0)
+
+    def open(self) -> KubernetesCluster:
+        guarded = GuardedConnection(connect(self.api), self.candidate)
+        self.cluster = KubernetesCluster(guarded, self.layout, patience=self.patience)
+        assert self.cluster.start(DEADLINE)
+        return self.cluster
+
+    def again(self) -> Replica:
+        """The process that comes after this one has ended, in the same pod."""
+        self.close()
+        return Replica(*self._born)
+
+    def step(self) -> None:
+        self.hear()
+        self.control._look_again = 0.0
+        self.control.step()
+
+    def close(self) -> None:
+        super().close()
+        self.store.close()
+
+
+def two(api: ApiServer, folder: Path) -> tuple[Replica, Replica]:
+    """Two bots, of which the first leads."""
+    url, clock = f"sqlite:///{folder / 'gpubot.db'}", ManualClock(START)
+    first, second = (Replica(api, url, who, clock) for who in ("bot-a", "bot-b"))
+    for one in (first, second):
+        one.candidate.attend()
+        one.step()
+    return first, second
