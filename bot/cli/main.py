@@ -125,23 +125,13 @@ def policy_kueue(
 
 @bench_app.command("chat")
 def bench_chat(
-    rounds: Annotated[int, typer.Option(help="Slash commands to time.")] = 60,
+    rounds: Annotated[int, typer.Option(help="Slash commands of one person to time.")] = 60,
+    seconds: Annotated[float, typer.Option(min=1, help="How long 200 people speak.")] = 60.0,
 ) -> None:
     """Time acknowledgement and answer with 5,000 running and 10,000 waiting requests."""
     from bot.cli.bench import run_bench_chat  # noqa: PLC0415 - see the module
 
-    if not run_bench_chat(rounds):
-        raise typer.Exit(1)
-
-
-@bench_app.command("rush")
-def bench_rush(
-    seconds: Annotated[float, typer.Option(min=1, help="How long people go on speaking.")] = 60.0,
-) -> None:
-    """Let 200 people send 20 commands a second against a full cluster and a long queue."""
-    from bot.cli.rush import run_bench_rush  # noqa: PLC0415 - see the module
-
-    if not run_bench_rush(seconds):
+    if not run_bench_chat(rounds, seconds):
         raise typer.Exit(1)
 
 

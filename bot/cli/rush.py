@@ -1,4 +1,4 @@
-"""`gpubot bench rush`: two hundred people at once, against a full cluster and a long queue.
+"""Two hundred people at once, against a full cluster and a long queue: part of `bench chat`.
 
 Every person is a visitor of the local workspace and speaks through the page's own endpoints.
 Commands leave on a fixed beat, whether or not earlier ones are answered, so a slow bot is not
@@ -11,27 +11,23 @@ from __future__ import annotations
 
 import itertools
 import statistics
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path
 
 import yaml
-from rich.console import Console
 
-from bot import logs
-from bot.cli.crowded import CHANNEL, fill, in_workspace
-from bot.cli.figures import Figure, show
+from bot.cli.crowded import CHANNEL
+from bot.cli.figures import Figure
 from bot.shipped import read_policy
 from bot.workspace.server import WorkspaceServer
 from bot.workspace.visitor import Visitor
 from storage.records import Person, Role
 
-PEOPLE, A_SECOND, SECONDS = 200, 20, 60.0
-ACK_LIMIT, ANSWER_LIMIT = 0.200, 1.0  # 99th and 95th percentile, seconds
+PEOPLE, A_SECOND = 200, 20
+ACK, ANSWER = 0.200, 1.0  # 99th and 95th percentile, seconds
 SPEAKERS = 64  # commands that may be on their way to the workspace together
 PATIENCE = 30.0  # seconds the last answers may take before they count as lost
 COMMANDS = (
@@ -57,33 +53,25 @@ class Spoken:
     acked: float
 
 
-def run_bench_rush(seconds: float = SECONDS) -> bool:
-    """Measure, print, and say whether every limit was kept and nothing was lost."""
-    logs.set_up("ERROR")
-    console = Console()
-    people = _people()
-    with tempfile.TemporaryDirectory(prefix="gpubot-bench-") as folder:
-        file = Path(folder) / "people.yaml"
-        file.write_text(_workspace_people(people), encoding="utf-8")
-        core = fill(Path(folder), console, people)
-        with in_workspace(Path(folder), core, file) as server:
-            warm = _say_all(server, people, 2.0)  # caches, threads, the first of each command
-            _heard_all(server, people, len(warm), PATIENCE)
-            before = {person.id: len(_answers(server, person.id)) for person in people}
-            spoken = _say_all(server, people, seconds)
-            waits = _waits(server, spoken, before)
-    console.print(f"{len(spoken):,} commands of {len(people)} people in {seconds:g} s")
-    lost = len(spoken) - len(waits)
-    console.print(f"answers that never came: {lost}")
+def measure(
+    server: WorkspaceServer, people: Sequence[Person], seconds: float
+) -> tuple[list[Figure], int, int]:
+    """The figures, how many commands there were, and how many answers never came."""
+    warm = _say_all(server, people, 2.0)  # caches, threads, the first of each command
+    _heard_all(server, people, len(warm), PATIENCE)
+    before = {person.id: len(_answers(server, person.id)) for person in people}
+    spoken = _say_all(server, people, seconds)
+    waits = _waits(server, spoken, before)
     figures = [
-        Figure("acknowledgement, p99", _percentile([s.acked for s in spoken], 99), ACK_LIMIT),
-        Figure("answer, p95", _percentile(waits, 95), ANSWER_LIMIT),
-        Figure("answer, median", statistics.median(waits), ANSWER_LIMIT),
+        Figure("200 people: acknowledgement, p99", _percentile([s.acked for s in spoken], 99), ACK),
+        Figure("200 people: answer, p95", _percentile(waits, 95), ANSWER),
+        Figure("200 people: answer, median", statistics.median(waits), ANSWER),
     ]
-    return show(console, figures) and not lost
+    return figures, len(spoken), len(spoken) - len(waits)
 
 
-def _people() -> list[Person]:
+def crowd() -> list[Person]:
+    """Two hundred researchers, in all teams of the shipped policy."""
     teams = sorted(read_policy().teams)
     return [
         Person(
@@ -96,7 +84,7 @@ def _people() -> list[Person]:
     ]
 
 
-def _workspace_people(people: Sequence[Person]) -> str:
+def workspace_file(people: Sequence[Person]) -> str:
     """The shipped workspace with these people in it."""
     shipped = resources.files("bot.workspace").joinpath("people.yaml")
     space = yaml.safe_load(shipped.read_text(encoding="utf-8"))
