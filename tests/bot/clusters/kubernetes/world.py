@@ -29,9 +29,9 @@ DEADLINE = 20.0
 TEAM = "team"
 
 
-def wait_until(true: Callable[[], bool], what: str) -> None:
+def wait_until(true: Callable[[], bool], what: str, seconds: float = DEADLINE) -> None:
     """Wait for another thread. Fails when it does not come in time."""
-    end = time.monotonic() + DEADLINE
+    end = time.monotonic() + seconds
     while not true():
         if time.monotonic() > end:
             raise AssertionError(f"waited in vain: {what}")
