@@ -26,7 +26,7 @@ from scheduler.layout import AfterLease
 from scheduler.model import Basis, PreemptionRule, WaitReason
 from storage.records import RecipeKind
 
-Cause = Literal["preempted", "node-lost", "failed", "drained"]
+Cause = Literal["preempted", "node-lost", "failed", "drained", "late", "unplaced", "stopped"]
 """Why somebody waits again."""
 
 

@@ -71,12 +71,18 @@ class Started:
 
 
 class EndKind(enum.StrEnum):
-    """How a gang came to have no pods any more."""
+    """How a gang came to have no pods any more.
+
+    LATE: not all of its pods were ready in time although all had their nodes; UNPLACED: not in
+    time because some of them did not get onto theirs.
+    """
 
     FINISHED = "finished"
     FAILED = "failed"
     STOPPED = "stopped"
     LOST = "lost"
+    LATE = "late"
+    UNPLACED = "unplaced"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

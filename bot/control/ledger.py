@@ -292,6 +292,11 @@ class Ledger:
             story = view.transitions.of(request_id)
         return story[-1].reason if story else ""
 
+    def times(self, request_id: str, reason: str) -> int:
+        """How many moves of a request storage knows of that had this reason."""
+        with self._store.read() as view:
+            return sum(line.reason == reason for line in view.transitions.of(request_id))
+
     def record(self, work: Work) -> None:
         """Write everything. Call inside one transaction; commit is the caller's."""
         # One query for all rows, instead of one for each move.

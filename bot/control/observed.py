@@ -31,6 +31,12 @@ from storage.states import RequestState
 
 log = logging.getLogger(__name__)
 S = RequestState
+LATE_AT_MOST = 4  # times that a gang may not be ready in time by its own fault
+_CAUSES: dict[EndKind, notices.Cause] = {
+    EndKind.LATE: "late",
+    EndKind.UNPLACED: "unplaced",
+    EndKind.STOPPED: "stopped",
+}
 
 
 def take_in(engine: Engine, ledger: Ledger, event: ClusterEvent) -> None:
@@ -75,6 +81,8 @@ def _gone(engine: Engine, ledger: Ledger, event: Gone) -> None:
     if request is None:
         return
     after = after_gone(request, event.kind)
+    if event.kind is EndKind.LATE and after is S.WAITING and _is_hopeless(ledger, request):
+        after = S.FAILED
     if request.state is S.WAITING:  # was requeued already, its pods outlived the note
         _leave(engine, ledger, request, events.Evicted)
     elif after is S.WAITING:
@@ -84,15 +92,24 @@ def _gone(engine: Engine, ledger: Ledger, event: Gone) -> None:
         end(ledger, request, after, reason=f"pods-{event.kind}")
 
 
+def _is_hopeless(ledger: Ledger, request: Request) -> bool:
+    """Whether it was given up so often that it is not tried again."""
+    return ledger.times(request.id, f"pods-{EndKind.LATE}") + 1 >= LATE_AT_MOST
+
+
 def _leave(
     engine: Engine,
     ledger: Ledger,
     request: Request,
     how: type[events.Evicted] | type[events.Finished],
+    *,
+    own_failure: bool = False,
 ) -> None:
     """Tell the engine, unless it knows already or could not take the request in at all."""
     workload_id = WorkloadId(request.id)
-    if engine.holds(workload_id):
+    if engine.holds(workload_id) and own_failure:
+        engine.apply(events.Evicted(workload=workload_id, at=ledger.now, own_failure=True))
+    elif engine.holds(workload_id):
         engine.apply(how(workload=workload_id, at=ledger.now))
     elif how is events.Evicted and engine.workload(workload_id) is None:
         engine.apply(events.Submitted(workload=request.workload))
@@ -114,10 +131,10 @@ def after_gone(request: Request, kind: EndKind) -> RequestState:
 
 
 def requeue(engine: Engine, ledger: Ledger, request: Request, kind: EndKind) -> None:
-    """Put a stopped or lost gang back at its old place in its queue."""
-    cause = _cause(ledger, request)
+    """Put a stopped or lost gang back at its old place in its queue; at the back if it was late."""
+    cause = _cause(ledger, request, kind)
     reason = f"pods-{kind}" if request.state in {S.ADMITTED, S.RUNNING} else cause
-    _leave(engine, ledger, request, events.Evicted)
+    _leave(engine, ledger, request, events.Evicted, own_failure=kind is EndKind.LATE)
     workload = requeued(request.workload)
     waits = engine.workload(workload.id) or replace(workload, queued=None)
     back = ledger.move(
@@ -126,20 +143,24 @@ def requeue(engine: Engine, ledger: Ledger, request: Request, kind: EndKind) -> 
         reason=reason,
         started=None,
         lease_ends=None,
-        workload=replace(workload, queued=waits.queued, barred=waits.barred),
+        workload=replace(
+            workload, created=waits.created, queued=waits.queued, barred=waits.barred
+        ),
     )
     if back.source is not Source.TRACE:  # an explanation costs more than a move
         position = engine.explain(WorkloadId(request.id), ledger.now).position
         announce.say_requeued(ledger, back, cause, position)
 
 
-def _cause(ledger: Ledger, request: Request) -> notices.Cause:
+def _cause(ledger: Ledger, request: Request, kind: EndKind) -> notices.Cause:
     """Why it waits again."""
     if request.state is S.PREEMPTING:
         return "preempted"
     if request.state is S.EVICTING and ledger.stopped_because(request.id) == "drained":
         return "drained"
-    return "node-lost"
+    if request.state is S.EVICTING:
+        return "node-lost"
+    return _CAUSES.get(kind, "node-lost")
 
 
 def end(ledger: Ledger, request: Request, after: RequestState, *, reason: str) -> None:

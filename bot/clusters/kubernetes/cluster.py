@@ -46,6 +46,7 @@ from storage.records import ObjectRef
 NODES, PODS, JOBS = "/api/v1/nodes", "/api/v1/pods", "/apis/batch/v1/jobs"
 HOLD = "Hold"  # the kind of a grant without an object
 SILENT_AT_MOST = 150.0  # seconds: a watch is heard of each minute, a broken one found after 90
+READY_WITHIN: Seconds = 900.0  # a gang that is not whole for so long is stopped: images take time
 STUCK_AT_MOST = 30.0  # seconds without any write getting through, while some are to be sent
 _CHANGED = frozenset({404, CONFLICT, CHANGED})  # it is another than was decided on: decide anew
 _ENDS_KEPT = 20_000
@@ -62,6 +63,7 @@ class KubernetesCluster:
         *,
         templates: Templates | None = None,
         patience: Seconds = PATIENCE,
+        ready_within: Seconds = READY_WITHIN,
         pace: Pace | None = None,
     ) -> None:
         self.mirror = Mirror()
@@ -73,6 +75,7 @@ class KubernetesCluster:
         )
         self.fleet = Fleet(self.mirror, self._uncounted, patience)
         self._templates = templates
+        self._ready_within = ready_within
         self._lock = threading.RLock()
         self._gangs: dict[str, Gang] = {}
         self._by_object: dict[str, Gang] = {}
@@ -331,8 +334,14 @@ class KubernetesCluster:
 
     def _stop_due(self, now: Seconds) -> None:
         for gang in self._gangs.values():
-            if gang.stop_at is not None and gang.stop_at <= now and not gang.stopping:
-                self._kind(gang).suspend(gang)
+            if gang.stopping:
+                continue
+            if gang.stop_at is not None:
+                if gang.stop_at <= now:
+                    self._kind(gang).suspend(gang)
+            elif gang.since is not None and now - gang.since >= self._ready_within:
+                self._jobs.give_up(gang, now)
+                self._touched |= gang.nodes
 
     # ---- keeping count
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Callable, Iterable, Iterator
 
 from bot.clusters.base import ClusterEvent, NodeFailed, NodeGone, NodeSeen
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.facts import Amounts, PodFacts
 from bot.clusters.kubernetes.mirror import Mirror
-from scheduler.model import Node, NodeName, Seconds
+from scheduler.model import Node, NodeName, Seconds, WorkloadId
 
+log = logging.getLogger(__name__)
+
+MARKS_AT_MOST = 3  # different gangs that one node may hold up within `AVOIDED_FOR`
+AVOIDED_FOR: Seconds = 3600.0
 PATIENCE = 60.0
 """A node that is not ready for so long has failed: a kubelet that restarts is back by then."""
 
@@ -30,6 +35,8 @@ class Fleet:
         self._mirror, self._uncounted, self._patience = mirror, uncounted, patience
         self._told: dict[NodeName, Node] = {}
         self._down: dict[NodeName, Seconds] = {}
+        self._marks: dict[NodeName, dict[WorkloadId, Seconds]] = {}
+        self._avoided: dict[NodeName, Seconds] = {}
 
     def all(self, now: Seconds) -> tuple[Node, ...]:
         """Every node by name; `news` goes on from here."""
@@ -49,7 +56,10 @@ class Fleet:
 
     def news(self, changed: Iterable[NodeName], now: Seconds) -> Iterator[ClusterEvent]:
         """What is to be told of these nodes, and of those whose time has run out."""
-        for name in sorted(changed):
+        over = {name for name, until in self._avoided.items() if until <= now}
+        for name in over:
+            del self._avoided[name]
+        for name in sorted({*changed, *over}):
             node = self._now(name)
             before = self._told.get(name)
             if node is None:
@@ -67,6 +77,17 @@ class Fleet:
                 yield NodeSeen(node=node, at=now)
         for name in self._settle(now):
             yield NodeFailed(name=name, at=now)
+
+    def mark(self, name: NodeName, workload: WorkloadId, now: Seconds) -> None:
+        """A gang was not ready in time because of a pod there; after several it is avoided."""
+        marks = self._marks.setdefault(name, {})
+        marks[workload] = now
+        recent = {one: at for one, at in marks.items() if now - at < AVOIDED_FOR}
+        self._marks[name] = recent
+        if len(recent) >= MARKS_AT_MOST:
+            log.warning("node %s holds up gangs (%s): avoided", name, ", ".join(sorted(recent)))
+            self._avoided[name] = now + AVOIDED_FOR
+            self._marks.pop(name)
 
     def usable(self, name: NodeName) -> bool:
         """Whether pods can be sent to a node."""
@@ -106,7 +127,8 @@ class Fleet:
             return None
         lost = name in self.failed  # what is still listed there holds nothing anybody could have
         outside = {} if lost else self._mirror.occupied(name, self._uncounted)
-        if not outside and name not in self.closed:
+        closed = name in self.closed or name in self._avoided
+        if not outside and not closed:
             return node
         return dataclasses.replace(
             node,
@@ -115,5 +137,5 @@ class Fleet:
                 for resource, amount in node.capacity.items()
             },
             outside={r: held for r, held in outside.items() if r in node.capacity},
-            schedulable=node.schedulable and name not in self.closed,
+            schedulable=node.schedulable and not closed,
         )

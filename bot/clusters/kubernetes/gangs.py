@@ -32,7 +32,7 @@ class Gang:
     `pinned` are the nodes that pods were let go to, by uid, until they are seen there.
     `hurt` are the lost nodes that were told. `ending` is how its stop will be told. `bereft`:
     its object is gone, which is told before its end. `made` is the object that we make for it;
-    `gpus` what each pod of a hold was granted.
+    `gpus` what each pod of a hold was granted; `since` from when on not all of it was ready.
     """
 
     workload: WorkloadId
@@ -40,6 +40,7 @@ class Gang:
     admission: Admission
     ref: ObjectRef
     made: Json | None = None
+    since: Seconds | None = None
     gpus: int = 0
     seen: bool = False
     whole: bool = False

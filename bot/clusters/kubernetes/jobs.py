@@ -129,7 +129,12 @@ class JobGangs:
 
         A pod on a node that was left is deleted, or its successor would not come: it stays in
         view until its kubelet says that it has ended.
+        The template of a gang on one node names that node, so it is stopped whole instead.
         """
+        if len(gang.nodes) == 1:
+            gang.ending = EndKind.LOST
+            self.suspend(gang)
+            return
         gang.admission = admission
         gang.hurt.clear()
         gang.running = False
@@ -162,7 +167,11 @@ class JobGangs:
                 )
         if not gang.stopping and not gang.hurt:
             self._send_pods(gang, pods)
-        if not gang.running and not gang.hurt and is_ready(gang, pods):
+        ready = is_ready(gang, pods)
+        gang.since = None if ready or gang.hurt else (gang.since or now)
+        if gang.running and not job.once:  # its pods come and go
+            gang.since = None
+        if not gang.running and not gang.hurt and ready:
             gang.running = True
             events.append(Started(workload=gang.workload, decision=gang.decision, at=now))
         return None
@@ -176,6 +185,16 @@ class JobGangs:
         if gang.made is not None and not gang.stopping:  # its owner has deleted it
             gang.ending = EndKind.FINISHED
         return gang.ending if told and not standing(pods, self._fleet.failed) else None
+
+    def give_up(self, gang: Gang, now: Seconds) -> None:
+        """Stop a gang that was not whole in time; nodes that hold it up get a bad mark."""
+        pods = [pod for pod in self._mirror.pods_of(gang.ref.uid) if not pod.finished]
+        slow = [pod.node for pod in pods if pod.node is not None and not pod.ready]
+        placed = sum(pod.node is not None for pod in pods) >= len(gang.slots)
+        gang.ending = EndKind.LATE if placed else EndKind.UNPLACED
+        for node in slow:
+            self._fleet.mark(node, gang.workload, now)
+        self.suspend(gang)
 
     def _send_pods(self, gang: Gang, pods: tuple[PodFacts, ...]) -> None:
         hosts = {self._fleet.host(node): node for node in gang.nodes}

@@ -37,6 +37,9 @@ _CAUSES: dict[str, str] = {
     "node-lost": "失去了一个节点，整组已停止",
     "drained": "它的一个节点正在排空，整组已停止",
     "failed": "pod 失败了",
+    "late": "pod 没有按时全部就绪，整组已停止",
+    "unplaced": "pod 没有按时排到节点上，整组已停止",
+    "stopped": "它在集群里被停止或修改了",
 }
 
 

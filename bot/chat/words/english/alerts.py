@@ -43,6 +43,9 @@ _CAUSES: dict[str, str] = {
     "node-lost": "It lost a node, so the whole gang was stopped",
     "drained": "A node of it is drained, so the whole gang was stopped",
     "failed": "Its pods failed",
+    "late": "Not all of its pods were ready in time, so the whole gang was stopped",
+    "unplaced": "Its pods did not get onto their nodes in time, so the whole gang was stopped",
+    "stopped": "It was stopped or changed in the cluster itself",
 }
 
 

@@ -63,7 +63,8 @@ class AsJobs:
         name = action.workload.id.lower()
         if name not in self._refs:
             (pods,) = action.workload.pod_sets
-            uid = self._world.create_job(name, pods=pods.count)
+            most = max(count for part in action.admission.assignments for _, count in part.nodes)
+            uid = self._world.create_job(name, pods=pods.count, gpus=8 // most)
             self._settle()
             self._refs[name] = ref_of(self._world.cluster.mirror.jobs.items[uid])
         if action.run_for is not None:
