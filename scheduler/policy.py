@@ -26,8 +26,10 @@ from scheduler.model import (
     TeamName,
 )
 from scheduler.policy_courtesy import courtesy_of
+from scheduler.policy_examples import EXAMPLES
 from scheduler.policy_marks import Marked, Path, PolicyError, read_marked
 from scheduler.policy_schema import (
+    FlavorPart,
     IdlePart,
     NodesPart,
     Policy,
@@ -72,84 +74,6 @@ _PREFER = {
     "preemption": plain.Preference.PREEMPTION_OVER_BORROWING,
 }
 
-_EXAMPLES = {
-    "version": "version: 1",
-    "priorities": "priorities: {low: 100, medium: 200, high: 300, critical: 1000}",
-    "target_wait": "target_wait: {low: 48h, high: 4h}",
-    "usage": "usage: {half_life: 7d, sampling_interval: 5m}",
-    "half_life": "half_life: 7d",
-    "sampling_interval": "sampling_interval: 5m",
-    "flavors": "flavors: {reserved-h100: {model: h100, node_labels: {gpubot.io/model: h100}}}",
-    "node_labels": "node_labels: {gpubot.io/model: h100}",
-    "provision": "provision: spot",
-    "nodes": "nodes: [{name: h100, count: 4, gpus: 8}]",
-    "teams": "teams: {nlp: {gpus: 64}}",
-    "gpus": "gpus: 64",
-    "cohorts": "cohorts: {company: {}, best-effort: {parent: company}}",
-    "parent": "parent: company",
-    "cohort": "cohort: company",
-    "pools": "pools: {team: {lease: {default: 8h, max: 7d}, grace: 5m, queues: [...]}}",
-    "lease": "lease: {default: 8h, max: 7d}",
-    "default": "default: 8h",
-    "max": "max: 7d",
-    "grace": "grace: 5m",
-    "after_lease": "after_lease: release",
-    "queues": "queues: [{name: shared, cohort: company, quota: {reserved-h100: 64}}]",
-    "quota": "quota: {reserved-h100: {nominal: 64, borrowing: 0}}",
-    "nominal": "nominal: 64",
-    "borrowing": "borrowing: 0",
-    "lending": "lending: 32",
-    "order": "order: usage",
-    "strategy": "strategy: best-effort",
-    "within": "within: lower-priority",
-    "reclaim": "reclaim: any",
-    "borrow_within": "borrow_within: {max_priority: 100}",
-    "weight": "weight: 1.0",
-    "preempts_from": "preempts_from: critical",
-    "protected_until": "protected_until: critical",
-    "min_runtime": "min_runtime: 30m",
-    "min_runtime_own_queue": "min_runtime_own_queue: 5m",
-    "aging": "aging: {after: 12h, every: 1h, step: 10, most: 90}",
-    "after": "after: 12h",
-    "every": "every: 1h",
-    "step": "step: 10",
-    "most": "most: 90",
-    "hold": "hold: true",
-    "fair_users": "fair_users: true",
-    "backfill": "backfill: {after: 2h, least: 64, at_once: 1}",
-    "least": "least: 64",
-    "at_once": "at_once: 1",
-    "patience": "patience: 2d",
-    "preemption": "preemption: {by_cost: true, flips_at_most: 2}",
-    "by_cost": "by_cost: true",
-    "flips_at_most": "flips_at_most: 2",
-    "evictions_per_cycle": "evictions_per_cycle: 20",
-    "evictions_per_hour": "evictions_per_hour: 200",
-    "budgets": "budgets: {critical: 64}",
-    "idle": "idle: {below: 5, after: 1h, then: release}",
-    "below": "below: 5",
-    "answer": "answer: 30m",
-    "keep": "keep: 4h",
-    "then": "then: release",
-    "monthly_gpu_hours": "monthly_gpu_hours: 50000",
-    "routing": "routing: [{queue: shared}]",
-    "queue": "queue: shared",
-    "overflow": "overflow: [shared]",
-    "spend": "spend: high",
-    "preemptible": "preemptible: true",
-    "size": "size: multi",
-    "priority": "priority: [low]",
-    "effect": "effect: NoSchedule",
-    "count": "count: 4",
-    "levels": "levels: {gpubot.io/rack: 25}",
-    "placement": "placement: {balanced: true}",
-    "balanced": "balanced: true",
-    "defragment": "defragment: true",
-    "moves_per_hour": "moves_per_hour: 60",
-    "hours_per_gpu": "hours_per_gpu: 1.0",
-    "name": "name: shared",
-}
-
 
 def load_policy(text: str, source: str) -> Policy:
     """Read and check a policy. Raises PolicyError; `source` names the file in it."""
@@ -187,18 +111,7 @@ def with_teams(policy: Policy, names: Iterable[str], *, keep: bool = True) -> Po
 def compile_policy(policy: Policy) -> Layout:
     """The plain values that the engine works by."""
     return Layout(
-        flavors=tuple(
-            plain.Flavor(
-                name=FlavorName(name),
-                node_labels=part.node_labels,
-                taints=_taints(part.taints),
-                levels=tuple(part.levels),
-                model=part.model,
-                provision=part.provision,
-                weight=part.weight,
-            )
-            for name, part in policy.flavors.items()
-        ),
+        flavors=tuple(_flavor(name, part) for name, part in policy.flavors.items()),
         cohorts=tuple(
             plain.Cohort(
                 name=CohortName(name),
@@ -234,19 +147,35 @@ def compile_policy(policy: Policy) -> Layout:
         if policy.fair_sharing is None
         else tuple(_SHARES[word] for word in policy.fair_sharing),
         node_groups=tuple(_node_group(part) for part in policy.nodes),
-        options=plain.Options(
-            balanced=policy.placement.balanced,
-            defragment=policy.placement.defragment,
-            moves=plain.MoveBounds(
-                per_hour=policy.placement.moves_per_hour,
-                hours_per_gpu=policy.placement.hours_per_gpu,
-            ),
-            by_cost=policy.preemption.by_cost,
-            flips_at_most=policy.preemption.flips_at_most,
-            evictions=plain.EvictionBounds(
-                per_cycle=policy.preemption.evictions_per_cycle,
-                per_hour=policy.preemption.evictions_per_hour,
-            ),
+        options=_options(policy),
+    )
+
+
+def _flavor(name: str, part: FlavorPart) -> plain.Flavor:
+    return plain.Flavor(
+        name=FlavorName(name),
+        node_labels=part.node_labels,
+        taints=_taints(part.taints),
+        levels=tuple(part.levels),
+        model=part.model,
+        provision=part.provision,
+        weight=part.weight,
+    )
+
+
+def _options(policy: Policy) -> plain.Options:
+    return plain.Options(
+        balanced=policy.placement.balanced,
+        defragment=policy.placement.defragment,
+        moves=plain.MoveBounds(
+            per_hour=policy.placement.moves_per_hour,
+            hours_per_gpu=policy.placement.hours_per_gpu,
+        ),
+        by_cost=policy.preemption.by_cost,
+        flips_at_most=policy.preemption.flips_at_most,
+        evictions=plain.EvictionBounds(
+            per_cycle=policy.preemption.evictions_per_cycle,
+            per_hour=policy.preemption.evictions_per_hour,
         ),
     )
 
@@ -370,7 +299,7 @@ def _taints(parts: Sequence[TaintPart]) -> tuple[Taint, ...]:
 def _example(path: Path) -> str:
     """How the nearest field that we know would be right."""
     words = [str(part) for part in path]
-    return next((_EXAMPLES[word] for word in reversed(words) if word in _EXAMPLES), "version: 1")
+    return next((EXAMPLES[word] for word in reversed(words) if word in EXAMPLES), "version: 1")
 
 
 def _first_error(marked: Marked, error: ValidationError) -> PolicyError:
@@ -393,7 +322,7 @@ def _first_error(marked: Marked, error: ValidationError) -> PolicyError:
 
 def _unknown_key(path: Path) -> str:
     key = str(path[-1])
-    close = difflib.get_close_matches(key, list(_EXAMPLES), n=1)
+    close = difflib.get_close_matches(key, list(EXAMPLES), n=1)
     hint = f"; did you mean {close[0]}?" if close else ""
     return f"there is no such key here{hint}"
 
@@ -456,7 +385,7 @@ def _check_quota(
         _known(marked, (*at, flavor), flavor, policy.flavors, "flavor")
         if resources is not None and set(by_resource) != resources:
             message = "must give the same resources as the flavors before it"
-            raise marked.error((*at, flavor), message, _EXAMPLES["quota"])
+            raise marked.error((*at, flavor), message, EXAMPLES["quota"])
         resources = set(by_resource)
         for resource, part in by_resource.items():
             if part.nominal == "team" and not per_team:
