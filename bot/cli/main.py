@@ -159,6 +159,24 @@ def bench_forecast(
         raise typer.Exit(1)
 
 
+@bench_app.command("kubernetes")
+def bench_kubernetes(
+    large: Annotated[bool, typer.Option(help="Also start on 12,500 nodes, 50,000 pods.")] = True,
+) -> None:
+    """Measure the bot against an emulated Kubernetes API server (from the source tree)."""
+    from bot.cli.kubernetes_bench import (  # noqa: PLC0415 - see the module
+        BenchError,
+        run_bench_kubernetes,
+    )
+
+    try:
+        well = run_bench_kubernetes(large=large)
+    except BenchError as error:
+        raise stop_with(str(error)) from error
+    if not well:
+        raise typer.Exit(1)
+
+
 @bench_app.command("placement")
 def bench_placement(
     nodes: Annotated[

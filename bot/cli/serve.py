@@ -76,15 +76,17 @@ def build_bot(settings: Settings) -> Bot:
     layout = compile_policy(read_policy(settings.policy))
     store = open_store(settings.database_url)
     candidate = open_candidate(store) if settings.cluster is ClusterKind.KUBERNETES else None
+    cluster = open_cluster(settings, layout, candidate)
     core = build_core(
         store=store,
-        cluster=open_cluster(settings, layout, candidate),
+        cluster=cluster,
         layout=layout,
         directory=Directory(path=settings.people),
         clock=WallClock(),
         leadership=candidate,
     )
-    return Bot(core, settings, spool=Spool(spool_path(settings)))
+    request_of = cluster.request_of if isinstance(cluster, KubernetesCluster) else None
+    return Bot(core, settings, spool=Spool(spool_path(settings)), request_of=request_of)
 
 
 def open_candidate(store: Store) -> Candidate:

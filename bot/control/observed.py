@@ -143,9 +143,7 @@ def requeue(engine: Engine, ledger: Ledger, request: Request, kind: EndKind) -> 
         reason=reason,
         started=None,
         lease_ends=None,
-        workload=replace(
-            workload, created=waits.created, queued=waits.queued, barred=waits.barred
-        ),
+        workload=replace(workload, created=waits.created, queued=waits.queued, barred=waits.barred),
     )
     if back.source is not Source.TRACE:  # an explanation costs more than a move
         position = engine.explain(WorkloadId(request.id), ledger.now).position

@@ -104,6 +104,21 @@ class KubernetesCluster:
         """Have something called whenever there may be something to poll."""
         self.mirror.hear(on_news)
 
+    def request_of(self, namespace: str, name: str) -> str | None:
+        """The request that a pod belongs to, or None if it is not ours. From any thread."""
+        with self.mirror.lock:
+            pod = self.mirror.pod_named(namespace, name)
+            if pod is None:
+                return None
+            for key in (
+                None if pod.owner is None else pod.owner.uid,
+                None if pod.request is None else hold_key(pod.request),
+            ):
+                gang = self._by_object.get(key or "")
+                if gang is not None and pod.node in gang.nodes:
+                    return gang.workload
+            return None
+
     # ---- the port
 
     def observe(self, now: Seconds) -> Observation:
@@ -114,8 +129,9 @@ class KubernetesCluster:
             self._events.clear()
             self._touched.clear()
             self._told_wanted.clear()
-            nodes = self.fleet.all(now)
+            self.fleet.all(now)  # which nodes are lost decides which gangs hold something
             self._find_gangs(now)
+            nodes = self.fleet.all(now)  # what gangs hold is not counted as others'
             found = [self._observed(gang) for gang in self._gangs.values()]
             jobs = frozenset(self.mirror.jobs.items)
             self._again = set(jobs)

@@ -90,6 +90,7 @@ class Mirror:
         self._on_node: dict[str, set[str]] = {}
         self._of_owner: dict[str, set[str]] = {}
         self._of_request: dict[str, set[str]] = {}
+        self._by_name: dict[tuple[str, str], str] = {}
         self._changed_nodes: set[NodeName] = set()
         self._changed_jobs: set[str] = set()
         self._changed_owners: set[str] = set()
@@ -128,6 +129,11 @@ class Mirror:
             found = [self.pods.items[uid] for uid in self._of_owner.get(owner, ())]
         return tuple(sorted(found, key=lambda pod: (pod.name, pod.uid)))
 
+    def pod_named(self, namespace: str, name: str) -> PodFacts | None:
+        """The pod of this name, if there is one."""
+        with self.lock:
+            return self.pods.items.get(self._by_name.get((namespace, name), ""))
+
     def pods_for(self, request: str) -> tuple[PodFacts, ...]:
         """The pods that their makers labelled with a request, by namespace, name and uid."""
         with self.lock:
@@ -161,9 +167,11 @@ class Mirror:
 
     def _move_pod(self, before: PodFacts | None, after: PodFacts | None) -> None:
         if before is not None:
+            self._by_name.pop((before.namespace, before.name), None)
             for index, key in self._places(before):
                 _discard(index, key, before.uid)
         if after is not None:
+            self._by_name[after.namespace, after.name] = after.uid
             for index, key in self._places(after):
                 if index is not self._on_node or after.occupies:
                     index.setdefault(key, set()).add(after.uid)

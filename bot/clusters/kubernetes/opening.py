@@ -9,7 +9,7 @@ from typing import Any
 from kubernetes import client as kube
 from kubernetes import config
 
-from bot.clusters.kubernetes.connection import Connection
+from bot.clusters.kubernetes.connection import READ, Connection
 
 _POOL = 32  # connections kept: a watch for each kind, and the writes that are under way
 
@@ -18,14 +18,17 @@ class NoCluster(Exception):
     """There is no way to an API server; the message says what to set."""
 
 
-def open_connection() -> Connection:
-    """A connection by KUBECONFIG where that is set, else as a pod. Raises NoCluster."""
+def open_connection(read: float = READ) -> Connection:
+    """A connection by KUBECONFIG where that is set, else as a pod. Raises NoCluster.
+
+    `read` is for how many seconds an answer is waited for.
+    """
     load = _by_file if os.environ.get("KUBECONFIG") else _as_pod
 
     def open_client() -> kube.ApiClient:
         return new_client(load)
 
-    return Connection(open_client)
+    return Connection(open_client, read=read)
 
 
 def new_client(load: Callable[[kube.Configuration], None]) -> kube.ApiClient:

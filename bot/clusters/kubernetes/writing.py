@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from bot.clusters.kubernetes.connection import Refused, Unanswered
+from bot.leading import NotLeading
 
 log = logging.getLogger(__name__)
 
@@ -98,6 +99,8 @@ class Writer:
                 write = line.waiting.popleft()
             try:
                 self._send(write)
+            except NotLeading:
+                log.debug("%s of %s is left to the bot that leads", write.what, write.about)
             except Exception:  # the next write of the object must not wait for ever
                 log.exception("%s of %s failed", write.what, write.about)
 
