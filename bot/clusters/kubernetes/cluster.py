@@ -36,6 +36,7 @@ from bot.clusters.kubernetes.gangs import Gang, end_of, gang_on, is_ready, ref_o
 from bot.clusters.kubernetes.holds import Holds
 from bot.clusters.kubernetes.jobs import CHANGED, JobGangs
 from bot.clusters.kubernetes.mirror import Changes, Mirror, hold_key
+from bot.clusters.kubernetes.pods import GROUP, POD, PodGangs
 from bot.clusters.kubernetes.templates import Templates
 from bot.clusters.kubernetes.watching import Pace, Watcher
 from bot.clusters.kubernetes.writing import CONFLICT, Writer
@@ -87,6 +88,7 @@ class KubernetesCluster:
         self._told_wanted: dict[str, Wanted] = {}
         self._jobs = JobGangs(connection, self.mirror, self.writer, self.fleet, layout)
         self._holds = Holds(connection, self.mirror, self.writer, self.fleet)
+        self._pods = PodGangs(connection, self.mirror, self.writer, self.fleet)
 
     def start(self, seconds: float = 60.0) -> bool:
         """Begin to watch; whether everything was listed in time."""
@@ -113,6 +115,7 @@ class KubernetesCluster:
             for key in (
                 None if pod.owner is None else pod.owner.uid,
                 None if pod.request is None else hold_key(pod.request),
+                pod.unit,
             ):
                 gang = self._by_object.get(key or "")
                 if gang is not None and pod.node in gang.nodes:
@@ -133,7 +136,7 @@ class KubernetesCluster:
             self._find_gangs(now)
             nodes = self.fleet.all(now)  # what gangs hold is not counted as others'
             found = [self._observed(gang) for gang in self._gangs.values()]
-            jobs = frozenset(self.mirror.jobs.items)
+            jobs = frozenset(self.mirror.jobs.items) | self.mirror.units()
             self._again = set(jobs)
             return Observation(
                 nodes=nodes,
@@ -200,8 +203,9 @@ class KubernetesCluster:
 
     def _uncounted(self, pod: PodFacts) -> Amounts:
         """What the engine does not count by itself: all of a pod that is not on its grant."""
-        gang = self._by_object.get(pod.owner.uid) if pod.owner is not None else None
-        if gang is not None and pod.node in gang.nodes:
+        keys = (None if pod.owner is None else pod.owner.uid, pod.unit)
+        gangs = (self._by_object.get(key) for key in keys if key is not None)
+        if any(gang is not None and pod.node in gang.nodes for gang in gangs):
             return {}
         hold = self._by_object.get(hold_key(pod.request)) if pod.request is not None else None
         if hold is not None and pod.node in hold.nodes:  # it was granted GPUs and nothing else
@@ -225,7 +229,7 @@ class KubernetesCluster:
                     self._keep(found)
 
     def _observed(self, gang: Gang) -> Observed:
-        pods = self.mirror.pods_of(gang.ref.uid)
+        pods = self.mirror.pods_of(gang.ref.uid) or self.mirror.pods_of_unit(gang.ref.uid)
         hold = _is_hold(gang)
         gang.hurt = {node for node in gang.nodes if not self.fleet.usable(node)}
         gang.running = is_ready(gang, pods) if not hold else not gang.hurt
@@ -244,7 +248,7 @@ class KubernetesCluster:
         )
 
     def _look_at(self, changes: Changes, lost: set[NodeName], now: Seconds) -> None:
-        changed = changes.jobs | changes.owners | self._again
+        changed = changes.jobs | changes.owners | changes.units | self._again
         self._again = set()
         if lost:
             changed |= {uid for uid, gang in self._by_object.items() if gang.nodes & lost}
@@ -259,7 +263,7 @@ class KubernetesCluster:
                 self._end(gang, end, now)  # whether it is wanted again is told after that
             elif gang.bereft:
                 self._again.add(uid)
-                if uid in changes.jobs:
+                if uid in changes.jobs | changes.units:
                     self._events.append(Unwanted(uid=uid, at=now))
 
     def _adopt(self, uid: str) -> None:
@@ -273,18 +277,14 @@ class KubernetesCluster:
 
     def _look_for_wanted(self, uid: str, now: Seconds) -> None:
         job = self.mirror.jobs.items.get(uid)
-        if job is None:
-            if self._told_wanted.pop(uid, None) is not None:
-                self._events.append(Unwanted(uid=uid, at=now))
-            return
-        wanted = waiting.wanted(job, now)
+        wanted = self._pods.wanted(uid, now) if job is None else waiting.wanted(job, now)
         if wanted is not None:
             before = self._told_wanted.get(uid)
             if before is None or waiting.differs(before, wanted):
                 self._told_wanted[uid] = wanted
                 self._events.append(wanted)
-        elif self._told_wanted.pop(uid, None) is not None and job.end is None:
-            self._events.append(Unwanted(uid=uid, at=now))  # somebody else let it go
+        elif self._told_wanted.pop(uid, None) is not None and (job is None or job.end is None):
+            self._events.append(Unwanted(uid=uid, at=now))  # gone, or somebody else let it go
 
     # ---- what is done
 
@@ -293,11 +293,12 @@ class KubernetesCluster:
             return
         gang = self._gang_of(action)
         self._keep(gang)
-        if _is_hold(gang):
-            end = self._holds.start(gang)
-            self._again.add(gang.ref.uid)
+        kind = self._kind(gang)
+        if isinstance(kind, JobGangs):
+            end = kind.start(gang, self._refuse)
         else:
-            end = self._jobs.start(gang, self._refuse)
+            end = kind.start(gang)
+            self._again.add(gang.ref.uid)
         if end is not None:
             self._end(gang, end, now)
 
@@ -319,7 +320,9 @@ class KubernetesCluster:
             gpus=max((pods.requests.get(GPU, 0) for pods in action.workload.pod_sets), default=0),
         )
 
-    def _kind(self, gang: Gang) -> JobGangs | Holds:
+    def _kind(self, gang: Gang) -> JobGangs | Holds | PodGangs:
+        if gang.ref.kind in {POD, GROUP}:
+            return self._pods
         return self._holds if _is_hold(gang) else self._jobs
 
     def _stop(self, action: Stop, now: Seconds) -> None:
@@ -356,8 +359,15 @@ class KubernetesCluster:
                 if gang.stop_at <= now:
                     self._kind(gang).suspend(gang)
             elif gang.since is not None and now - gang.since >= self._ready_within:
-                self._jobs.give_up(gang, now)
+                self._give_up(gang, now)
                 self._touched |= gang.nodes
+
+    def _give_up(self, gang: Gang, now: Seconds) -> None:
+        kind = self._kind(gang)
+        if isinstance(kind, JobGangs):
+            kind.give_up(gang, now)
+        elif isinstance(kind, PodGangs):
+            kind.give_up(gang)
 
     # ---- keeping count
 

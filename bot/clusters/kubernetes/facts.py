@@ -61,7 +61,8 @@ class PodFacts:
     """A pod. `terminating`: its deletion was asked for; it holds its node until it is gone.
 
     `gates` are the names of its scheduling gates; `labels` and `annotations` only those of our
-    prefix; `index` its completion index; `host` what its selector says of the node's name.
+    prefix; `index` its completion index; `host` what its selector says of the node's name; `shape`
+    what it asks for, kept while it waits at our gate.
     """
 
     uid: str
@@ -80,6 +81,8 @@ class PodFacts:
     annotations: Mapping[str, str]
     host: str | None = None
     disrupted: bool = False
+    created: Seconds = 0.0
+    shape: PodShape | None = None
 
     @property
     def path(self) -> str:
@@ -95,6 +98,15 @@ class PodFacts:
     def occupies(self) -> bool:
         """Whether it takes room on a node."""
         return self.node is not None and not self.finished
+
+    @property
+    def unit(self) -> str | None:
+        """What it is admitted by: its uid, or its group's key; None if by a Job or a hold."""
+        is_jobs = self.owner is not None and self.owner.kind == "Job"
+        if is_jobs or names.TEAM not in self.labels or names.REQUEST in self.labels:
+            return None
+        group = self.labels.get(names.GROUP)
+        return self.uid if group is None else f"group:{self.namespace}/{group}"
 
     @property
     def request(self) -> str | None:
@@ -192,6 +204,7 @@ def pod_of(obj: Json) -> PodFacts:
     node = spec.get("nodeName")
     phase = status.get("phase")
     index = (meta.get("annotations") or {}).get(names.INDEX)
+    gates = tuple(gate["name"] for gate in spec.get("schedulingGates") or ())
     return PodFacts(
         uid=meta["uid"],
         namespace=meta["namespace"],
@@ -201,7 +214,7 @@ def pod_of(obj: Json) -> PodFacts:
         phase=Phase(phase) if phase in set(Phase) else Phase.UNKNOWN,
         ready=conditions.get("Ready") == "True",
         terminating=bool(meta.get("deletionTimestamp")),
-        gates=tuple(gate["name"] for gate in spec.get("schedulingGates") or ()),
+        gates=gates,
         requests=requests_of(spec, f"pod {meta['namespace']}/{meta['name']}"),
         owner=_owner(meta),
         index=int(index) if index is not None and index.isdigit() else None,
@@ -209,6 +222,8 @@ def pod_of(obj: Json) -> PodFacts:
         annotations=ours(meta.get("annotations")),
         host=(spec.get("nodeSelector") or {}).get(names.HOSTNAME),
         disrupted=conditions.get("DisruptionTarget") == "True",
+        created=moment_of(meta.get("creationTimestamp")),
+        shape=shape_of(spec, f"pod {meta['name']}") if names.GATE in gates else None,
     )
 
 

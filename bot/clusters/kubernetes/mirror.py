@@ -71,12 +71,14 @@ class Shelf(Generic[V]):
 class Changes:
     """What changed since the last look: nodes by name, Jobs by uid, owners of pods by uid.
 
-    The hold that a pod is labelled with counts as an owner (`hold_key`).
+    The hold that a pod is labelled with counts as an owner (`hold_key`); `units` are pods that
+    wait by themselves.
     """
 
     nodes: frozenset[NodeName]
     jobs: frozenset[str]
     owners: frozenset[str]
+    units: frozenset[str]
 
 
 class Mirror:
@@ -90,10 +92,12 @@ class Mirror:
         self._on_node: dict[str, set[str]] = {}
         self._of_owner: dict[str, set[str]] = {}
         self._of_request: dict[str, set[str]] = {}
+        self._of_unit: dict[str, set[str]] = {}
         self._by_name: dict[tuple[str, str], str] = {}
         self._changed_nodes: set[NodeName] = set()
         self._changed_jobs: set[str] = set()
         self._changed_owners: set[str] = set()
+        self._changed_units: set[str] = set()
         self._on_news: Callable[[], None] = lambda: None
         self._told = False
         for shelf in (self.nodes, self.pods, self.jobs):
@@ -110,6 +114,11 @@ class Mirror:
         if not told:
             self._on_news()
 
+    def units(self) -> frozenset[str]:
+        """The keys of all pods that are admitted by themselves."""
+        with self.lock:
+            return frozenset(self._of_unit)
+
     def take_changes(self) -> Changes:
         """What changed since the last call."""
         with self.lock:
@@ -118,8 +127,10 @@ class Mirror:
                 nodes=frozenset(self._changed_nodes),
                 jobs=frozenset(self._changed_jobs),
                 owners=frozenset(self._changed_owners),
+                units=frozenset(self._changed_units),
             )
-            for changed in (self._changed_nodes, self._changed_jobs, self._changed_owners):
+            self._changed_nodes.clear()
+            for changed in (self._changed_jobs, self._changed_owners, self._changed_units):
                 changed.clear()
             return found
 
@@ -139,6 +150,12 @@ class Mirror:
         with self.lock:
             found = [self.pods.items[uid] for uid in self._of_request.get(request, ())]
         return tuple(sorted(found, key=lambda pod: (pod.namespace, pod.name, pod.uid)))
+
+    def pods_of_unit(self, key: str) -> tuple[PodFacts, ...]:
+        """The pods that are admitted together by themselves (`PodFacts.unit`), by name and uid."""
+        with self.lock:
+            found = [self.pods.items[uid] for uid in self._of_unit.get(key, ())]
+        return tuple(sorted(found, key=lambda pod: (pod.name, pod.uid)))
 
     def pods_on(self, node: NodeName) -> tuple[PodFacts, ...]:
         """The pods that take room on a node, by uid."""
@@ -188,6 +205,8 @@ class Mirror:
             found.append((self._of_owner, pod.owner.uid))
         if pod.request is not None:
             found.append((self._of_request, pod.request))
+        if pod.unit is not None:
+            found.append((self._of_unit, pod.unit))
         return found
 
     def _note(self, pod: PodFacts) -> None:
@@ -197,6 +216,8 @@ class Mirror:
             self._changed_owners.add(pod.owner.uid)
         if pod.request is not None:
             self._changed_owners.add(hold_key(pod.request))
+        if pod.unit is not None:
+            self._changed_units.add(pod.unit)
 
 
 def hold_key(request: str) -> str:

@@ -123,7 +123,7 @@ class World:
     def create_pod(self, name: str, gpus: int, **labels: str) -> None:
         """A pod as a person writes it; its gate is put there by the admission policy."""
         body = gated_pod(name, gpus=gpus)
-        body["metadata"]["labels"] = _marks(labels)
+        body["metadata"]["labels"] = _marks({k.replace("_", "-"): v for k, v in labels.items()})
         self.person.post(f"/api/v1/namespaces/{TEAM}/pods", body)
 
     def delete_job(self, name: str) -> None:
