@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from urllib.error import URLError
@@ -16,10 +15,14 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web import SlackResponse
 
 from bot.chat.rollcall import groups_in
+from bot.cli.doctor_cluster import examine_cluster
+from bot.cli.finding import Finding
+from bot.cli.serve import own_namespace
+from bot.clusters.kubernetes.opening import NoCluster, open_connection
 from bot.groups import read_groups, unknown_groups
 from bot.people import Directory, PeopleError
 from bot.promises import doubts_as_described, hollow_as_described, say_doubts, say_hollow
-from bot.settings import Settings, SettingsError, read_settings
+from bot.settings import ClusterKind, Settings, SettingsError, read_settings
 from bot.shipped import MANIFEST, read_policy, shipped
 from scheduler.policy import PolicyError, compile_policy
 from storage.errors import StoreError
@@ -27,19 +30,6 @@ from storage.store import open_store
 
 SKEW = 60.0  # seconds by which our clock may differ from Slack's
 TIMEOUT = 10  # seconds for each call to Slack
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing that was looked at. `cure` says what to do when it is not well.
-
-    Something well with a cure is a warning.
-    """
-
-    what: str
-    well: bool
-    seen: str
-    cure: str = ""
 
 
 def examine() -> Iterator[Finding]:
@@ -54,6 +44,8 @@ def examine() -> Iterator[Finding]:
     yield _database(settings)
     yield from _policy(settings)
     yield _people(settings)
+    if settings.cluster is ClusterKind.KUBERNETES:
+        yield from _cluster(settings)
     yield from _slack(settings)
 
 
@@ -91,6 +83,20 @@ def _policy(settings: Settings) -> Iterator[Finding]:
     for line in say_doubts(doubts_as_described(layout)):
         cure = "correct the labels or the capacity of that node"
         yield Finding(what="nodes", well=True, seen=line, cure=cure)
+
+
+def _cluster(settings: Settings) -> Iterator[Finding]:
+    try:
+        layout = compile_policy(read_policy(settings.policy))
+    except PolicyError:  # told as such
+        layout = None
+    try:
+        connection = open_connection()
+    except NoCluster as error:
+        cure = "run it in the bot's pod, or set KUBECONFIG to a file that exists"
+        yield Finding(what="api server", well=False, seen=str(error), cure=cure)
+        return
+    yield from examine_cluster(connection, layout, own_namespace())
 
 
 def _people(settings: Settings) -> Finding:

@@ -70,7 +70,7 @@ def serve() -> None:
 
 @app.command()
 def doctor() -> None:
-    """Check tokens, scopes, database, policy, people and clock; say what to do about each."""
+    """Check tokens, scopes, database, policy, people, clock and cluster; say what to do."""
     from bot.cli.doctor import examine  # noqa: PLC0415 - see the module
 
     well = True

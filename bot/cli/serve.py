@@ -96,8 +96,12 @@ def open_candidate(store: Store) -> Candidate:
         with store.read() as view:
             return view.counters.read(Counter.FENCE, start=0)
 
-    namespace = os.environ.get("POD_NAMESPACE", NAMESPACE)
-    return Candidate(open_connection(), namespace=namespace, who=own_name(), floor=newest)
+    return Candidate(open_connection(), namespace=own_namespace(), who=own_name(), floor=newest)
+
+
+def own_namespace() -> str:
+    """Where the pod of the bot is, and so its Lease."""
+    return os.environ.get("POD_NAMESPACE", NAMESPACE)
 
 
 def own_name() -> str:

@@ -6,16 +6,20 @@ from pathlib import Path
 
 import pytest
 import yaml
+from kubernetes.config import kube_config
 from typer.testing import CliRunner
 
 from bot.chat.actions import FORM, WHY_OF_MESSAGE
-from bot.cli.doctor import Finding, examine, wanted_scopes
+from bot.cli.doctor import examine, wanted_scopes
+from bot.cli.finding import Finding
 from bot.cli.main import app
 from bot.shipped import MANIFEST, read_policy, shipped
 from bot.workspace.server import WorkspaceServer
 from scheduler.policy import compile_policy, load_policy
 from tests.bot.house import POLICY, House
+from tests.bot.kubeconfig import write_kubeconfig
 from tests.fixtures_workspace import open_workspace, workspace
+from tests.kube.server import ApiServer
 
 __all__ = ["open_workspace", "workspace"]  # fixtures
 
@@ -74,6 +78,27 @@ def test_each_failure_is_named_with_a_cure(
     result = CliRunner().invoke(app, ["doctor"])
     assert result.exit_code == 1
     assert "wrong" not in result.output.replace("wrong with", "")
+
+
+@pytest.mark.usefixtures("_well")
+def test_a_cluster_is_examined_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GPUBOT_CLUSTER", "kubernetes")
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "missing"))
+    (found,) = _failed()
+    assert found.what == "api server"
+    assert "KUBECONFIG" in found.cure
+    with ApiServer(wall_clock=True) as api:
+        path = str(write_kubeconfig(tmp_path, api.url, "bot-token"))
+        monkeypatch.setenv("KUBECONFIG", path)
+        monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", path)  # read at import
+        api.grant_shipped_rights()
+        (found,) = _failed()
+        assert found.what == "gpu nodes"
+        api.add_node("n1")
+        assert _failed() == []
+        result = CliRunner().invoke(app, ["doctor"])
+        assert "ok    rights: " in result.output
+        assert "warn  gpu nodes: 1 of no flavor" in result.output
 
 
 @pytest.mark.usefixtures("_well")

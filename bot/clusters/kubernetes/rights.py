@@ -1,0 +1,111 @@
+"""The rights that the bot uses: the same list as deploy/kubernetes/base/rights.yaml.
+
+`gpubot doctor` asks the API server for each of them; a test holds the two lists together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bot.clusters.kubernetes.connection import Connection, Json
+
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_READ = ("get", "list", "watch")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """Verbs on resources of one API group, in all namespaces unless `at_home` (the bot's own).
+
+    `name` limits them to one object; a subresource is written 'pods/eviction'.
+    """
+
+    group: str
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+    name: str = ""
+    at_home: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Right:
+    """One verb on one resource."""
+
+    verb: str
+    group: str
+    resource: str
+    name: str
+    namespace: str
+
+    def __str__(self) -> str:
+        """Say it as kubectl does: 'patch jobs.batch'."""
+        kind, _, sub = self.resource.partition("/")
+        what = f"{kind}.{self.group}" if self.group else kind
+        named = f" {self.name}" if self.name else ""
+        where = f" in {self.namespace}" if self.namespace else ""
+        return f"{self.verb} {what}{'/' + sub if sub else ''}{named}{where}"
+
+
+NEEDS = (
+    Need(group="", resources=("nodes",), verbs=_READ),
+    Need(group="", resources=("namespaces",), verbs=_READ),
+    Need(group="", resources=("pods",), verbs=(*_READ, "create", "patch", "delete")),
+    Need(group="", resources=("pods/eviction",), verbs=("create",)),
+    Need(group="batch", resources=("jobs",), verbs=(*_READ, "create", "patch", "delete")),
+    Need(group="jobset.x-k8s.io", resources=("jobsets",), verbs=(*_READ, "patch")),
+    Need(group="apps", resources=("deployments", "replicasets", "statefulsets"), verbs=_READ),
+    Need(group="events.k8s.io", resources=("events",), verbs=("create", "patch")),
+    Need(
+        group="admissionregistration.k8s.io",
+        resources=(
+            "mutatingadmissionpolicies",
+            "mutatingadmissionpolicybindings",
+            "validatingadmissionpolicies",
+            "validatingadmissionpolicybindings",
+        ),
+        verbs=("get",),
+    ),
+    Need(group="coordination.k8s.io", resources=("leases",), verbs=("create",), at_home=True),
+    Need(
+        group="coordination.k8s.io",
+        resources=("leases",),
+        verbs=("get", "update"),
+        name="gpubot",
+        at_home=True,
+    ),
+)
+
+
+def rights(home: str) -> Iterator[Right]:
+    """Each right by itself; `home` is the namespace of the bot."""
+    for need in NEEDS:
+        for resource in need.resources:
+            for verb in need.verbs:
+                yield Right(
+                    verb=verb,
+                    group=need.group,
+                    resource=resource,
+                    name=need.name,
+                    namespace=home if need.at_home else "",
+                )
+
+
+def is_granted(connection: Connection, right: Right) -> bool:
+    """Ask the API server whether we have a right. Raises Unanswered or Refused."""
+    kind, _, sub = right.resource.partition("/")
+    asked = {
+        "verb": right.verb,
+        "group": right.group,
+        "resource": kind,
+        "subresource": sub,
+        "name": right.name,
+        "namespace": right.namespace,
+    }
+    review: Json = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": {key: text for key, text in asked.items() if text}},
+    }
+    answer = connection.post(REVIEWS, review)
+    return bool((answer.get("status") or {}).get("allowed"))
