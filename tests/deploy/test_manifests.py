@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import kubernetes_validate
@@ -106,7 +107,11 @@ def test_the_image_copies_what_there_is_and_runs_as_nobody() -> None:
     root = Path(__file__).parents[2]
     copied = [line.split()[1:-1] for line in lines if re.match("COPY (?!--from)", line)]
     assert copied
-    for source in (one for group in copied for one in group):
+    sources = {one for group in copied for one in group}
+    for source in sources:
         assert (root / source).exists(), source
+    project = tomllib.loads((root / "pyproject.toml").read_text())
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert {*wheel["packages"], *wheel["force-include"]} <= sources  # else it cannot be built
     (user,) = [line.split()[1] for line in lines if line.startswith("USER ")]
     assert user.split(":")[0] not in {"0", "root"}
