@@ -30,10 +30,14 @@ class HeldUp:
     gpus: int
 
 
+def queue_of(request: Request) -> QueueName:
+    """The queue whose rules hold for a grant: that which admitted it, not where it was sent."""
+    return request.admission.queue if request.admission else request.workload.queue
+
+
 def most_lease(request: Request, terms: Terms) -> Seconds | None:
     """The longest lease a grant may have, from its start on; None if the policy sets none."""
-    queue = request.admission.queue if request.admission else request.workload.queue
-    return terms.lease_most(queue)
+    return terms.lease_most(queue_of(request))
 
 
 def longer(request: Request, terms: Terms) -> Seconds | None:
@@ -41,11 +45,9 @@ def longer(request: Request, terms: Terms) -> Seconds | None:
 
     None where nothing is left, or where there is no lease.
     """
-    lease, queue = request.workload.duration, request.workload.queue
+    lease, queue = request.workload.duration, queue_of(request)
     if lease is None:
         return None
-    if request.admission is not None:
-        queue = request.admission.queue
     step, most = terms.lease_default(queue) or lease, terms.lease_most(queue)
     by = step if most is None else min(step, most - lease)
     return by if by > 0 else None

@@ -8,7 +8,7 @@ from bot.answers import Changed
 from bot.asks import SHORTEST_LEASE
 from bot.desk.changes import Changing, Order
 from bot.fields import FieldChange, FieldName
-from bot.leases import HeldUp, held_up, most_lease
+from bot.leases import HeldUp, held_up, most_lease, queue_of
 from bot.plans import refuse
 from bot.rights import refuse_change
 from bot.views import RefusalCode, Refused
@@ -68,7 +68,7 @@ class Leases(Changing):
                     "asked": lease,
                     "most": most,
                     "left": max(0.0, most - before),
-                    "pool": self._terms.pool(request.workload.queue),
+                    "pool": self._terms.pool(queue_of(request)),
                 },
                 limit=LimitKind.LEASE,
             )

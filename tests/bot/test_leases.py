@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from bot.answers import Changed, ChangeKind
 from bot.control.sweeps import LeaseSweep
 from bot.fields import FieldName
 from bot.views import RefusalCode, Refused
+from scheduler.policy import compile_policy, load_policy
 from storage.records import Audience
 from storage.states import RequestState as S
-from tests.bot.house import ADA, ANA, BEN, LEA, START, START_DELAY, STOP_TIME, House
+from tests.bot.house import ADA, ANA, BEN, LEA, POLICY, START, START_DELAY, STOP_TIME, House
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -110,6 +113,20 @@ def test_the_maximum_of_the_pool_holds_from_the_grant_on_and_is_said(house: Hous
     assert (answer.args["most"], answer.args["left"]) == (7 * DAY, DAY)
     assert isinstance(extend(house, request, DAY), Changed)
     assert house.desk.card(request).longer is None
+
+
+def test_the_maximum_is_that_of_the_pool_which_admitted(tmp_path: Path) -> None:
+    text = POLICY.replace(
+        'queue: "team-{team}"}', 'queue: "team-{team}", overflow: [shared-multi]}'
+    )
+    house = House(tmp_path, compile_policy(load_policy(text, "overflow.yaml")))
+    for _ in range(2):
+        running(house, gpus=8)
+    request = running(house, gpus=8)
+    answer = extend(house, request, 20 * DAY)
+    house.close()
+    assert isinstance(answer, Refused)
+    assert (answer.args["pool"], answer.args["most"]) == ("shared-multi", 14 * DAY)
 
 
 def test_who_may_extend(house: House) -> None:
