@@ -314,7 +314,8 @@ class Chat:
         value = self.value_of(body, AskValue)
         if value is not None:
             said = grammar.parse(f"request {value.line}")
-            self.converse(said, place_of(body), _press_key(body), private=True)
+            place, key = place_of(body), _press_key(body)
+            self.converse(said, place, key, private=True, meant=_button_key(body, place))
 
     def on_page(self, ack: Ack, body: dict[str, Any]) -> None:
         """Another page of the queue, in place of the one shown."""
@@ -381,11 +382,13 @@ class Chat:
         *,
         private: bool = False,
         replace: bool = False,
+        meant: str | None = None,
     ) -> None:
+        """Carry out what was said and answer. With the same `meant` it is carried out once."""
         with self.deliveries.turn(key) as mine:
             if not mine:
                 return
-            asker = Asker(person=place.user, key=key, channel=place.channel)
+            asker = Asker(person=place.user, key=meant or key, channel=place.channel)
             answer = conversation.answer(self.desk, self.voices, said, asker)
             if not self.deliveries.first_answer(key):
                 return
@@ -456,6 +459,12 @@ class Faults:
 
 def _press_key(body: Body) -> str:
     return f"press:{body['trigger_id']}:{body['actions'][0]['action_id']}"
+
+
+def _button_key(body: Body, place: Place) -> str:
+    """The same for every press of one button by one person: pressed again, it asks once."""
+    at = (body.get("container") or {}).get("message_ts") or body["trigger_id"]
+    return f"button:{place.user}:{place.channel}:{at}:{body['actions'][0]['action_id']}"
 
 
 def _is_own_or_edit(event: Mapping[str, Any]) -> bool:

@@ -70,3 +70,6 @@ def test_a_try_creates_nothing_until_its_button_is_pressed(rig: Rig) -> None:
     eventually(lambda: len(rig.house.desk.mine(ADA.id).open) == 1)
     (made,) = rig.house.desk.mine(ADA.id).open
     assert (made.gpus, made.lease) == (24, 6 * 3600.0)
+    ada.press(GENERAL, answer["ts"], "gpubot.ask.0")  # once more: it is the same request
+    eventually(lambda: len([m for m in ada.private(GENERAL) if made.request in m["text"]]) == 2)
+    assert len(rig.house.desk.mine(ADA.id).open) == 1
