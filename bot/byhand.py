@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bot.asks import End
-from scheduler.model import Figure, Priority
+from scheduler.model import Admission, Figure, Priority, Seconds, Workload
 from storage.audit import Intervention, InterventionKind
 
 LONGEST_REASON = 300
@@ -76,6 +76,18 @@ class Hit:
     team: str
     gpus: int
     ran: float
+
+    @classmethod
+    def of(cls, workload: Workload, admission: Admission, now: Seconds) -> Hit:
+        """Work that runs, as it is shown to whoever would stop it."""
+        return cls(
+            request=workload.id,
+            name=workload.name,
+            owner=workload.owner,
+            team=workload.team,
+            gpus=admission.gpus(workload),
+            ran=max(0.0, now - admission.at),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

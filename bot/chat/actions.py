@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bot.asks import End
 from bot.byhand import LONGEST_REASON, Wish
+from scheduler.model import Priority
 from storage.audit import InterventionKind
 
 
@@ -122,6 +123,7 @@ class WishValue(_Value):
     after: float | None = Field(default=None, gt=0, le=366 * 86400.0, allow_inf_nan=False)
     day: dt.date | None = None
     minute: int | None = Field(default=None, ge=0, lt=1440)
+    priority: Priority | None = None
     gpus: int | None = Field(default=None, ge=0, le=10**9)
     flavor: str | None = Field(default=None, max_length=100)
     beneficiary: str | None = Field(default=None, pattern=r"^R-[0-9]{1,12}$")
@@ -137,6 +139,7 @@ class WishValue(_Value):
             after=wish.end.after,
             day=wish.end.day,
             minute=wish.end.minute,
+            priority=wish.priority,
             gpus=wish.gpus,
             flavor=wish.flavor,
             beneficiary=wish.beneficiary,
@@ -150,6 +153,7 @@ class WishValue(_Value):
             target=self.target,
             reason=self.reason,
             end=End(after=self.after, day=self.day, minute=self.minute),
+            priority=self.priority,
             gpus=self.gpus,
             flavor=self.flavor,
             beneficiary=self.beneficiary,

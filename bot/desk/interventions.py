@@ -21,6 +21,7 @@ from bot.byhand import (
 )
 from bot.clock import moment
 from bot.control.inforce import DRAIN, PAUSE, QUOTA, name_of
+from bot.desk.boosts import foresee_boost
 from bot.desk.foresight import foresee_drain, foresee_preemption, foresee_quota
 from bot.desk.office import Office
 from bot.plans import near
@@ -109,7 +110,7 @@ class Interventions(Office):
             case K.PAUSE | K.RESUME:
                 return self._plan_pause(person_id, wish)
             case K.BOOST:
-                return self._plan_boost(wish)
+                return self._plan_boost(wish, now)
             case K.PREEMPT:
                 return self._plan_preemption(wish, now)
             case K.DRAIN | K.UNDRAIN:
@@ -137,7 +138,7 @@ class Interventions(Office):
         """Whom an order that hits these teams is told."""
         return sorted({lead for team in teams for lead in self._directory.leads(team)})
 
-    def _plan_boost(self, wish: Wish) -> _Plan | Declined:
+    def _plan_boost(self, wish: Wish, now: float) -> _Plan | Declined:
         request = self._request_of(wish.target)
         if request is None:
             return _decline(wish, DeclineCode.NO_SUCH_REQUEST, request=wish.target)
@@ -149,7 +150,10 @@ class Interventions(Office):
         if by <= 0:
             has = request.workload.priority_class
             return _decline(wish, DeclineCode.NOT_HIGHER, request=request.id, priority=str(has))
-        return _Plan(request.id, {"priority": wish.priority.value, "by": by})
+        copy = self._look(lambda engine: engine.fork())
+        found = foresee_boost(copy, wish, request.id, by, now)
+        stored: dict[str, object] = {"priority": wish.priority.value, "by": by}
+        return _Plan(request.id, stored, found if found.hits else None)
 
     def _plan_preemption(self, wish: Wish, now: float) -> _Plan | Declined:
         request = self._request_of(wish.target)

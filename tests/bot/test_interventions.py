@@ -8,6 +8,7 @@ import pytest
 
 from bot.asks import End
 from bot.byhand import ByHandAnswer, DeclineCode, Declined, Intervened, Preview, Wish
+from bot.chat.actions import WishValue
 from bot.views import StatusView
 from scheduler.model import Priority, WaitReason
 from storage.audit import InterventionKind, InterventionState
@@ -285,6 +286,24 @@ def test_a_boost_has_to_be_higher_and_of_one_that_waits(house: House) -> None:
         answer = order(house, K.BOOST, target, priority=priority)
         assert isinstance(answer, Declined)
         assert answer.code is code
+
+
+def test_a_boost_that_stops_somebody_shows_first_whom(house: House) -> None:
+    runs = run(house, nodes=4)  # all of shared-multi, and not preemptible
+    waits = house.ask(BEN, team="vision", nodes=4)
+    house.step()
+    preview = order(house, K.BOOST, waits, priority=Priority.CRITICAL, end=End(after=HOUR))
+    assert isinstance(preview, Preview)
+    assert [(hit.request, hit.gpus) for hit in preview.hits] == [(runs, 32)]
+    assert house.state(runs) is S.RUNNING
+    assert audit(house) == []
+    assert isinstance(order(house, K.BOOST, waits, priority=Priority.HIGH), Intervened)
+    pressed = WishValue.of(preview.wish).wish()
+    assert pressed == preview.wish
+    done = house.desk.intervene(ANA.id, pressed, key=house.key(), confirmed=True)
+    house.step()
+    assert isinstance(done, Intervened)
+    assert house.state(runs) is S.PREEMPTING
 
 
 # -- stopping by hand

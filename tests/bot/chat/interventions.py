@@ -75,6 +75,8 @@ def previews() -> Iterable[Preview]:
     yield Preview(wish=_wish(K.PREEMPT), where="R-1001", hits=_HITS[:1])
     winner = _wish(K.PREEMPT, beneficiary="R-1050")
     yield Preview(wish=winner, where="R-1001", hits=_HITS[:1], starts=8)
+    boost = _wish(K.BOOST, priority=Priority.CRITICAL, end=End(after=21600.0))
+    yield Preview(wish=boost, where="R-1001", hits=_HITS[:2], until=NOW + 21600.0)
     drain = _wish(K.DRAIN, target="h100-0042", end=End(after=7200.0))
     yield Preview(wish=drain, where="h100-0042", hits=_HITS[:2], until=NOW + 7200.0)
     lower = _wish(K.QUOTA, target="nlp", gpus=8, flavor="reserved-h100")

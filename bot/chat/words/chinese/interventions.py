@@ -91,6 +91,13 @@ class Interventions(Standing):
                 return say("*停止 {where}？*", where=preview.where)
             case K.DRAIN:
                 return say("*排空节点 {where}{until}？*", where=preview.where, until=until)
+            case K.BOOST:
+                return say(
+                    "*给 {where} {priority}优先级{until}？*",
+                    where=preview.where,
+                    priority=self.priority_word(wish.priority or "更高"),
+                    until=until,
+                )
             case _:
                 return say(
                     "*把 {where} 的配额从 {before}改为 {gpus}{until}？*",
@@ -133,6 +140,8 @@ class Interventions(Standing):
             lines.append(say("{request} 将在它的位置启动。", request=wish.beneficiary))
         elif wish.kind is K.PREEMPT:
             lines.append(say("它将在队尾重新排队。"))
+        elif wish.kind is K.BOOST:
+            lines.append(say("被停止的会回到原来的排队位置。"))
         elif wish.kind is K.QUOTA and preview.starts:
             lines.append(say("{gpus} 将会启动。", gpus=self.gpus(preview.starts)))
         if preview.over:
@@ -169,7 +178,8 @@ class Interventions(Standing):
 
     def button_go_on(self, preview: Preview) -> str:
         """The button that orders it."""
-        return "停止" if preview.wish.kind is K.PREEMPT else "修改配额"
+        labels = {K.PREEMPT: "停止", K.BOOST: "提高优先级"}
+        return labels.get(preview.wish.kind, "修改配额")
 
     def button_let_finish(self) -> str:
         """The button that drains a node and lets finish what runs there."""

@@ -89,6 +89,13 @@ class Interventions(Standing):
                 return say("*Stop {where}?*", where=preview.where)
             case K.DRAIN:
                 return say("*Drain node {where}{until}?*", where=preview.where, until=until)
+            case K.BOOST:
+                return say(
+                    "*Give {where} {priority} priority{until}?*",
+                    where=preview.where,
+                    priority=wish.priority or "",
+                    until=until,
+                )
             case _:
                 return say(
                     "*Change the quota of {where} from {before} to {gpus}{until}?*",
@@ -132,6 +139,8 @@ class Interventions(Standing):
             lines.append(say("{request} starts in its place.", request=wish.beneficiary))
         elif wish.kind is K.PREEMPT:
             lines.append(say("It waits again at the back of its queue."))
+        elif wish.kind is K.BOOST:
+            lines.append(say("Whoever is stopped goes back to their old place in line."))
         elif wish.kind is K.QUOTA and preview.starts:
             lines.append(say("{gpus} would start.", gpus=self.gpus(preview.starts)))
         if preview.over:
@@ -169,7 +178,8 @@ class Interventions(Standing):
 
     def button_go_on(self, preview: Preview) -> str:
         """The button that orders it."""
-        return "Stop it" if preview.wish.kind is K.PREEMPT else "Change the quota"
+        labels = {K.PREEMPT: "Stop it", K.BOOST: "Boost it"}
+        return labels.get(preview.wish.kind, "Change the quota")
 
     def button_let_finish(self) -> str:
         """The button that drains a node and lets finish what runs there."""
