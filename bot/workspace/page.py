@@ -247,5 +247,6 @@ def _shown_person(user: Json, tint: int) -> Json:
         "title": profile["title"],
         "is_bot": user["is_bot"],
         "deleted": user["deleted"],
+        "locale": user["locale"],
         "tint": tint,
     }

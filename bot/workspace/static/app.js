@@ -8,7 +8,7 @@ import { renderHome } from "./home.js";
 import { MessageList } from "./messages.js";
 import { renderSidebar } from "./sidebar.js";
 import { Thread } from "./thread.js";
-import { setWorld, worldClock } from "./time.js";
+import { setLanguage, setWorld, worldClock } from "./time.js";
 import { welcome } from "./welcome.js";
 
 const $ = (id) => document.getElementById(id);
@@ -61,6 +61,7 @@ const handlers = {
   boot(event) {
     space.boot = event;
     setWorld(event.clock);
+    setLanguage(event.people.find((user) => user.id === event.me)?.locale);
     space.version += 1;
     space.home = event.home;
     space.rooms = new Map(event.rooms.map((room) => [room.id, room]));

@@ -1,4 +1,5 @@
-// Times of messages and Slack's date tokens, in the zone and language of this browser.
+// Times of messages and Slack's date tokens, in the zone and language of this browser; tokens in
+// the language of whoever reads them, where that is not English.
 // Messages are stamped by our time. Date tokens are the bot's, and its world may have another
 // time and pace: what is "today" or "in 2 hours" there goes by the world's clock.
 
@@ -22,14 +23,11 @@ export function stampDate(ts) {
   return new Date(Number(ts) * 1000);
 }
 
-const style = (options) => new Intl.DateTimeFormat(undefined, options);
+const style = (options, language) => new Intl.DateTimeFormat(language, options);
 const TIME = style({ hour: "numeric", minute: "2-digit" });
 const SECONDS = style({ hour: "numeric", minute: "2-digit", second: "2-digit" });
-const NUMERIC = style({ year: "numeric", month: "2-digit", day: "2-digit" });
-const SHORT = style({ year: "numeric", month: "short", day: "numeric" });
 const LONG = style({ year: "numeric", month: "long", day: "numeric", weekday: "long" });
 const WORLD = style({ weekday: "short", day: "numeric", month: "short", hour: "numeric", minute: "2-digit" });
-const FULL = style({ year: "numeric", month: "long", day: "numeric" });
 
 export const clock = (date) => TIME.format(date);
 export const exact = (date) => `${LONG.format(date)}, ${SECONDS.format(date)}`;
@@ -40,8 +38,10 @@ function dayDistance(date, now) {
 }
 
 function pretty(date, formatter, now = worldNow()) {
-  const words = new Map([[0, "today"], [-1, "yesterday"], [1, "tomorrow"]]);
-  return words.get(dayDistance(date, now)) || formatter.format(date);
+  const days = dayDistance(date, now);
+  if (Math.abs(days) > 1) return formatter.format(date);
+  const { locale } = formatter.resolvedOptions();
+  return new Intl.RelativeTimeFormat(locale, { numeric: "auto" }).format(days, "day");
 }
 
 export function dayLabel(date) {
@@ -49,30 +49,44 @@ export function dayLabel(date) {
   return label[0].toUpperCase() + label.slice(1);
 }
 
-export function ago(date, now = worldNow()) {
+export function ago(date, now = worldNow(), language = undefined) {
   const seconds = (date - now) / 1000;
-  const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+  const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
   for (const [unit, size] of [["day", 86400], ["hour", 3600], ["minute", 60]]) {
     if (Math.abs(seconds) >= size) return relative.format(Math.round(seconds / size), unit);
   }
   return seconds > 5 ? "in a moment" : "just now";
 }
 
-const TOKENS = {
-  date_num: (date) => NUMERIC.format(date),
-  date: (date) => FULL.format(date),
-  date_short: (date) => SHORT.format(date),
-  date_long: (date) => LONG.format(date),
-  date_pretty: (date) => pretty(date, FULL),
-  date_short_pretty: (date) => pretty(date, SHORT),
-  date_long_pretty: (date) => pretty(date, LONG),
-  time: (date) => TIME.format(date),
-  time_secs: (date) => SECONDS.format(date),
-  ago: (date) => ago(date),
-};
+function tokensIn(language) {
+  const numeric = style({ year: "numeric", month: "2-digit", day: "2-digit" }, language);
+  const short = style({ year: "numeric", month: "short", day: "numeric" }, language);
+  const full = style({ year: "numeric", month: "long", day: "numeric" }, language);
+  const long = style({ year: "numeric", month: "long", day: "numeric", weekday: "long" }, language);
+  const time = style({ hour: "numeric", minute: "2-digit" }, language);
+  const seconds = style({ hour: "numeric", minute: "2-digit", second: "2-digit" }, language);
+  return {
+    date_num: (date) => numeric.format(date),
+    date: (date) => full.format(date),
+    date_short: (date) => short.format(date),
+    date_long: (date) => long.format(date),
+    date_pretty: (date) => pretty(date, full),
+    date_short_pretty: (date) => pretty(date, short),
+    date_long_pretty: (date) => pretty(date, long),
+    time: (date) => time.format(date),
+    time_secs: (date) => seconds.format(date),
+    ago: (date) => ago(date, worldNow(), language),
+  };
+}
+let tokens = tokensIn();
+
+// `locale` is that of the person at the page, such as "zh-CN".
+export function setLanguage(locale) {
+  tokens = tokensIn(!locale || locale.startsWith("en") ? undefined : locale);
+}
 
 export function dateToken(seconds, pattern) {
   const date = new Date(Number(seconds) * 1000);
   if (Number.isNaN(date.valueOf())) return null;
-  return pattern.replace(/\{(\w+)\}/g, (all, name) => (TOKENS[name] ? TOKENS[name](date) : all));
+  return pattern.replace(/\{(\w+)\}/g, (all, name) => (tokens[name] ? tokens[name](date) : all));
 }

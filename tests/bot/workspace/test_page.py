@@ -279,6 +279,10 @@ def test_the_bots_dates_are_read_in_its_own_world(
     expect(page.get_by_test_id("message-text")).to_have_text(
         re.compile(r"^today 2:00\sAM, in 2 hours and yesterday and tomorrow$")
     )
+    mei = look_at(f"{server.base_url}/?person=U0MEI", timezone_id="UTC")
+    expect(mei.get_by_test_id("message-text")).to_have_text(
+        re.compile(r"^今天 0?2:00, 2 ?小时后 and 昨天 and 明天$")
+    )
     expect(page.get_by_test_id("clock")).to_have_text(
         re.compile(r"^Fri, Mar 6, 12:0\d\sAM, 60× speed$")
     )
@@ -332,6 +336,15 @@ def test_a_phone_has_a_drawer_and_no_sideways_scroll(
     send(page, f"/gpu 16 h100 8h name {'x' * 120}")
     expect(message(page, "Waiting · R-1001")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    send(page, "one")
+    send(page, "two")
+    under = message(page, "two")  # in a group: no line with a name above it
+    expect(under.get_by_test_id("thread-start")).to_be_visible()
+    said = under.get_by_test_id("message-text").bounding_box()
+    tool = under.get_by_test_id("thread-start").bounding_box()
+    assert said is not None
+    assert tool is not None
+    assert tool["y"] >= said["y"] + said["height"]
     expect(page.get_by_test_id("sidebar")).to_have_count(0)
     expect(page.get_by_test_id("channel-gpu-oncall")).to_be_hidden()
     page.get_by_test_id("menu").tap()
