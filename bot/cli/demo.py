@@ -50,7 +50,7 @@ WARM = 0.25  # a trace is entered after this share of its span, with what then r
 SUGGESTIONS = (
     Suggestion(
         label="A small request",
-        about="Four GPUs for two hours: granted at once from the team's own quota.",
+        about="Four GPUs for two hours: granted at once, and nobody takes them back.",
         command="/gpu 4 h100 2h name first-steps",
     ),
     Suggestion(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from bot import notices
+from bot.clock import moment
 from bot.desk.office import Office
 from bot.duty import Duty, FixedDuty
 from bot.plans import refuse
@@ -29,9 +30,9 @@ class Acknowledging(Office):
         """
         if not self._may_take(person_id, call):
             return refuse(RefusalCode.NOT_ON_CALL)
-        now = self._wall()
+        now = moment(self._control.clock.now())  # it is shown beside the world's other times
         with self._store.write() as work:
-            again = not work.inbox.first(key, now)
+            again = not work.inbox.first(key, self._wall())
             together = _meant(work, call)
             if not together:
                 return refuse(RefusalCode.UNKNOWN_TARGET, what=call)

@@ -65,6 +65,7 @@ def test_who_presses_first_takes_all_that_the_message_says(house: House) -> None
     taken = house.desk.acknowledge(ANA.id, "a", key="k1")
     assert taken == Acknowledged(by=ANA.id, at=START, count=2)
     house.clock.advance(60)
+    assert call(house, "a").acknowledged_at == moment(START)
     late = house.desk.acknowledge(LEA.id, "b", key="k2")
     assert late == Acknowledged(by=ANA.id, at=START, count=2, before=True)
     again = house.desk.acknowledge(ANA.id, "a", key="k1")  # the same press, delivered twice

@@ -173,7 +173,7 @@ class Forms(Standing, Mistakes):
     def share(self, share: TeamShare) -> Markup:
         """A team's standing in a line."""
         return say(
-            "• *{team}* {used:,} GPUs in use, {nominal:,} guaranteed · {hours:,.0f} chip-hours "
+            "• *{team}* {used:,} GPUs in use, {nominal:,} guaranteed · {hours:,.0f} GPU-hours "
             "lately · {rank} of {teams:,} to be served in the shared pools",
             team=share.team,
             used=share.used,
