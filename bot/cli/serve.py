@@ -32,6 +32,7 @@ from storage.store import Store, open_store
 
 log = logging.getLogger(__name__)
 
+LEASE_READ = 4.0  # seconds for an answer about the Lease: two tries while a renewal is good
 NAMESPACE = "gpubot-system"  # where the Lease is, unless the pod says where it is itself
 START_DELAY, STOP_TIME = 30.0, 15.0  # seconds that simulated pods take to start and to stop
 
@@ -96,7 +97,8 @@ def open_candidate(store: Store) -> Candidate:
         with store.read() as view:
             return view.counters.read(Counter.FENCE, start=0)
 
-    return Candidate(open_connection(), namespace=own_namespace(), who=own_name(), floor=newest)
+    connection = open_connection(read=LEASE_READ)
+    return Candidate(connection, namespace=own_namespace(), who=own_name(), floor=newest)
 
 
 def own_namespace() -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from bot.clock import ManualClock
 from bot.clusters.kubernetes.cluster import KubernetesCluster
 from bot.clusters.kubernetes.connection import Connection
@@ -85,9 +83,9 @@ class Replica(World):
         self.store.close()
 
 
-def two(api: ApiServer, folder: Path) -> tuple[Replica, Replica]:
-    """Two bots, of which the first leads."""
-    url, clock = f"sqlite:///{folder / 'gpubot.db'}", ManualClock(START)
+def two(api: ApiServer, url: str) -> tuple[Replica, Replica]:
+    """Two bots over the database at `url`, of which the first leads."""
+    clock = ManualClock(START)
     first, second = (Replica(api, url, who, clock) for who in ("bot-a", "bot-b"))
     for one in (first, second):
         one.candidate.attend()

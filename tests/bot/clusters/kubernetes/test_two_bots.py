@@ -6,7 +6,6 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -19,11 +18,14 @@ from storage.states import RequestState
 from tests.bot.clusters.kubernetes.replicas import Replica, two
 from tests.bot.house import ADA
 from tests.kube.server import ApiServer
+from tests.storage.conftest import server, url
+
+__all__ = ["server", "url"]  # fixtures: each test on both databases
 
 
 @pytest.fixture
-def bots(api: ApiServer, tmp_path: Path) -> Iterator[tuple[Replica, Replica]]:
-    pair = two(api, tmp_path)
+def bots(api: ApiServer, url: str) -> Iterator[tuple[Replica, Replica]]:
+    pair = two(api, url)
     yield pair
     for one in pair:
         one.close()
@@ -80,6 +82,8 @@ def test_who_looks_on_answers_and_takes_orders(bots: tuple[Replica, Replica]) ->
     first.settle()
     second.step()
     assert running(second) == running(first) == 1
+    used = [bot.control.read(lambda engine: engine.figures().used) for bot in bots]
+    assert used == [8, 8]
     (made,) = requests(second)
     asked = Ask(pods=1, gpus_per_pod=8, text="8")
     told = second.desk.submit(ADA.id, asked, key="k1")
@@ -154,10 +158,10 @@ def test_what_was_decided_and_not_written_is_done_by_the_next(
 
 @pytest.mark.parametrize("seed", range(3))
 def test_changes_of_leader_under_load_decide_nothing_twice(
-    api: ApiServer, tmp_path: Path, seed: int
+    api: ApiServer, url: str, seed: int
 ) -> None:
     rng = random.Random(seed)  # noqa: S311 - a story to be played again
-    leader, other = two(api, tmp_path)
+    leader, other = two(api, url)
     for number in range(12):
         leader.create_job(f"job-{number}", pods=rng.choice((1, 2)), gpus=8)
         settle(leader, other)
