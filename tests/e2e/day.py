@@ -211,6 +211,7 @@ class Day:
                 for room in rooms
                 for m in room.messages.values()
                 if m.get("user") == bots
+                and m["ts"] != thread  # the card that heads it may be drawn anew meanwhile
                 and (m.get("thread_ts") == thread if thread else m.get("files"))
             }
             return public if thread else private | public
