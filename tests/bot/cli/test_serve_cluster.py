@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import httpx
 import pytest
 from kubernetes.config import kube_config
 
-from bot.cli.serve import build_bot
+from bot.cli.serve import build_bot, wait_for_signal
 from bot.composition import Bot
 from bot.settings import read_settings
 from bot.web.health import health_app
@@ -69,6 +71,18 @@ def ask_ready(bot: Bot) -> tuple[int, object]:
         return answer.status_code, answer.json()["leader"]
     finally:
         server.stop()
+
+
+def test_a_bot_that_was_deposed_ends() -> None:
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    well, deposed = threading.Event(), threading.Event()
+    threading.Timer(0.01, deposed.set).start()
+    try:
+        wait_for_signal(well, deposed)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert deposed.is_set()
 
 
 def test_the_second_bot_takes_over_when_the_first_ends(

@@ -202,3 +202,8 @@ def test_nothing_is_written_while_another_leads(api: ApiServer) -> None:
     hand.now += TRUST
     with pytest.raises(Unanswered, match="not sure who leads"):
         by_first.post(path, {})
+
+
+def test_no_way_to_write_goes_past_the_guard() -> None:
+    ways = {name for name in vars(Connection) if not name.startswith("_")}
+    assert ways <= vars(GuardedConnection).keys()
