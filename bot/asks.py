@@ -11,6 +11,10 @@ from scheduler.model import Priority, Seconds, Spend
 SHORTEST_LEASE: Seconds = 60.0
 """Less than a minute is a slip of the finger: the pods would not even have started."""
 
+LONGEST_SPAN: Seconds = 366 * 86400.0
+"""More than a year is far beyond anything here, for a lease and for what is set by hand."""
+_LAST_DAY = dt.date(9999, 12, 29)  # the calendar ends soon after, whatever the time zone
+
 
 class Nearness(enum.StrEnum):
     """How near each other the pods of a request shall lie; the values are the words for it."""
@@ -98,6 +102,13 @@ class Change:
         return replace(ask, **{name: value for name, value in values.items() if value is not None})
 
 
+class Misplaced(enum.StrEnum):
+    """Why nothing set by hand can end then: it is over, or more than LONGEST_SPAN ahead."""
+
+    PASSED = "end-passed"
+    TOO_FAR = "end-too-far"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
     """When something set by hand ends: after a span, or at a time of day, a day, or both.
@@ -116,14 +127,24 @@ class End:
         if self.day is None and self.minute is None:
             return None
         here = dt.datetime.fromtimestamp(now, zone)
+        first = min(self.day or here.date(), _LAST_DAY)
         if self.minute is None:
-            day = (self.day or here.date()) + dt.timedelta(days=1)
+            day = first + dt.timedelta(days=1)
             return dt.datetime.combine(day, dt.time(), zone).timestamp()
         time = dt.time(self.minute // 60, self.minute % 60)
-        found = dt.datetime.combine(self.day or here.date(), time, zone)
+        found = dt.datetime.combine(first, time, zone)
         if self.day is None and found <= here:
             found = dt.datetime.combine(here.date() + dt.timedelta(days=1), time, zone)
         return found.timestamp()
+
+    def misplaced(self, now: Seconds) -> Misplaced | None:
+        """What is wrong with the moment, seen from `now`; None for a good one, or none at all."""
+        at = self.at(now)
+        if at is None:
+            return None
+        if at <= now:
+            return Misplaced.PASSED
+        return Misplaced.TOO_FAR if at > now + LONGEST_SPAN else None
 
 
 class Preference(enum.StrEnum):

@@ -41,6 +41,7 @@ class DeclineCode(enum.StrEnum):
     ADMINS_ONLY = "admins-only"
     NO_REASON = "no-reason"
     END_PASSED = "end-passed"
+    END_TOO_FAR = "end-too-far"
     UNKNOWN_PLACE = "unknown-place"
     UNKNOWN_NODE = "unknown-node"
     NO_SUCH_REQUEST = "no-such-request"

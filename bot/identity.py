@@ -21,6 +21,8 @@ class LinkRefusal(enum.StrEnum):
     ANSWERED = "answered"
     NOBODY_TO_ASK = "nobody-to-ask"
     NOT_ON_CALL = "not-on-call"
+    END_PASSED = "end-passed"
+    END_TOO_FAR = "end-too-far"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,7 +80,9 @@ def team_of(ask: Ask, person: Person, terms: Terms) -> TeamName | Refused:
         return refuse(RefusalCode.NO_TEAM, person=person.id)
     asked = TeamName(ask.team.lower())
     if asked not in terms.teams:
-        return refuse(RefusalCode.UNKNOWN_TEAM, near(asked, terms.teams), team=ask.team)
+        return refuse(
+            RefusalCode.UNKNOWN_TEAM, near(asked, terms.teams) or tuple(mine), team=ask.team
+        )
     if asked not in mine and person.role is not Role.ADMIN:
         return refuse(RefusalCode.NOT_YOUR_TEAM, tuple(mine), team=ask.team)
     return asked

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
+from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from bot.asks import End
 from bot.byhand import LONGEST_REASON, Wish
+from bot.chat.spoken import storable
 from scheduler.model import Priority
 from storage.audit import InterventionKind
 
@@ -78,6 +80,13 @@ class _Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     v: Literal[1] = 1
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _storable(cls, value: object) -> object:
+        if isinstance(value, str) and storable(value) != value:
+            raise ValueError("text that no button of ours carries")
+        return value
+
 
 class RequestValue(_Value):
     """A button about one request. With `replace` the answer takes the place of the question."""
@@ -128,6 +137,12 @@ class WishValue(_Value):
     flavor: str | None = Field(default=None, max_length=100)
     beneficiary: str | None = Field(default=None, pattern=r"^R-[0-9]{1,12}$")
     move: bool | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> WishValue:
+        if self.kind is InterventionKind.QUOTA and self.gpus is None:
+            raise ValueError("a quota without a number")
+        return self
 
     @classmethod
     def of(cls, wish: Wish) -> WishValue:
@@ -184,3 +199,11 @@ class FormPlace(_Value):
 
     channel: str | None = Field(default=None, pattern=r"^[A-Z0-9]{2,30}$")
     request: str | None = Field(default=None, pattern=r"^R-[0-9]{1,12}$")
+
+
+def place_of_form(view: Mapping[str, object]) -> FormPlace | None:
+    """Where a sent form was opened; None where an older or newer version has opened it."""
+    try:
+        return FormPlace.model_validate_json(str(view.get("private_metadata") or "{}"))
+    except ValidationError:
+        return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -35,6 +35,7 @@ from bot.chat.actions import (
     PageValue,
     RequestValue,
     WishValue,
+    place_of_form,
 )
 from bot.chat.cards import lists
 from bot.chat.cards.form import form, mark_refused, read_form
@@ -50,6 +51,7 @@ from bot.chat.message import Block, Lines, build
 from bot.chat.ports import Desk, Once, Threads
 from bot.chat.presses import AnswerLink, Confirmed, Keep, Press, Prolong, TakeOffer
 from bot.chat.replies import Body, Place, Replier, place_of
+from bot.chat.spoken import after_mention, is_said, make_storable
 from bot.chat.spool import Workers
 from bot.chat.voices import Voices
 from bot.chat.words import Words
@@ -120,6 +122,7 @@ def build_app(
     chat = Chat(
         desk=desk, voices=voices, once=once, threads=threads, client=client, identity=identity
     )
+    app.use(make_storable)
     chat.register(app)
     app.error(Faults(chat, logger).handle)
     return app
@@ -149,7 +152,7 @@ class Chat:
         self.deliveries = Deliveries(once)
 
     def register(self, app: App) -> None:
-        """Bind every door. The last action is for ids this version does not make."""
+        """Bind every door. The last two are for ids this version does not make."""
         app.command(COMMAND)(self.on_command)
         app.event("app_mention")(self.on_mention)
         app.event("message")(self.on_message)
@@ -183,6 +186,7 @@ class Chat:
             app.action(action.value)(handler)
         EditForm(self).register(app)
         app.action(re.compile(".*"))(self.on_unknown)
+        app.view(re.compile(".*"))(self.on_unknown)
 
     def on_command(self, ack: Ack, body: dict[str, Any]) -> None:
         """`/gpu …`: the answer is private; alone it opens the form."""
@@ -196,16 +200,13 @@ class Chat:
     def on_mention(self, body: dict[str, Any]) -> None:
         """`@gpubot …`: answered in the thread; the thread may name the request."""
         event = body["event"]
-        if _is_own_or_edit(event):
-            return
-        text = str(event.get("text") or "")
-        said = text.split(f"<@{self.identity.user_id}>", 1)[-1]
-        self._hear(said, body)
+        if is_said(event):
+            self._hear(after_mention(str(event.get("text") or ""), self.identity.user_id), body)
 
     def on_message(self, body: dict[str, Any]) -> None:
         """A direct message; whatever is said in channels without a mention is not for us."""
         event = body["event"]
-        if event.get("channel_type") != "im" or _is_own_or_edit(event):
+        if event.get("channel_type") != "im" or not is_said(event):
             return
         text = str(event.get("text") or "").replace(f"<@{self.identity.user_id}>", "", 1)
         self._hear(text, body)
@@ -249,8 +250,8 @@ class Chat:
             ack(response_action="errors", errors=errors)
             return
         ack()
-        opened = FormPlace.model_validate_json(view.get("private_metadata") or "{}")
-        place = Place(user=person, channel=opened.channel)
+        opened = place_of_form(view)
+        place = Place(user=person, channel=None if opened is None else opened.channel)
         self.converse(grammar.Request(filled.ask), place, f"form:{view['id']}", private=True)
 
     def on_why(self, ack: Ack, body: dict[str, Any]) -> None:
@@ -340,9 +341,9 @@ class Chat:
                 self.replier.privately(place, taken(self.voices.of(place.user), found))
 
     def on_unknown(self, ack: Ack, body: dict[str, Any]) -> None:
-        """A button this version does not make."""
+        """A button or a form this version does not make."""
         ack()
-        self._reject_press(body)
+        self.reject_press(body)
 
     def _hear(self, text: str, body: Body) -> None:
         place = place_of(body)
@@ -366,10 +367,11 @@ class Chat:
         try:
             return model.model_validate_json(str(body["actions"][0].get("value") or ""))
         except ValidationError:
-            self._reject_press(body)
+            self.reject_press(body)
             return None
 
-    def _reject_press(self, body: Body) -> None:
+    def reject_press(self, body: Body) -> None:
+        """Say that a button or form is of another version, and what would do."""
         place = place_of(body)
         sentence = self.voices.of(place.user).words.old_button()
         self.replier.privately(place, build([Lines(sentence)]))
@@ -465,8 +467,3 @@ def _button_key(body: Body, place: Place) -> str:
     """The same for every press of one button by one person: pressed again, it asks once."""
     at = (body.get("container") or {}).get("message_ts") or body["trigger_id"]
     return f"button:{place.user}:{place.channel}:{at}:{body['actions'][0]['action_id']}"
-
-
-def _is_own_or_edit(event: Mapping[str, Any]) -> bool:
-    """Own and other bots' messages, edits, deletions and joins are not something to answer."""
-    return bool(event.get("subtype") or event.get("bot_id") or not event.get("user"))

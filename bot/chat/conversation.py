@@ -173,7 +173,9 @@ _ASKED: dict[type[grammar.Command | Press], Callable[[Desk, Any, Asker], object]
     ),
     grammar.Link: lambda desk, it, who: desk.link(who.person, it.team, it.person, key=who.key),
     Keep: lambda desk, it, who: desk.keep(who.person, it.request, key=who.key),
-    grammar.OnCall: lambda desk, it, who: desk.stand_in(who.person, it.person, it.end, off=it.off),
+    grammar.OnCall: lambda desk, it, who: desk.stand_in(
+        who.person, it.person, it.end, key=who.key, off=it.off
+    ),
     AnswerLink: lambda desk, it, who: desk.answer_link(
         who.person, it.person, it.team, agree=it.agree
     ),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from slack_bolt import App
 
-from bot.chat.actions import EDIT_FORM, ActionId, FormPlace, RequestValue
+from bot.chat.actions import EDIT_FORM, ActionId, FormPlace, RequestValue, place_of_form
 from bot.chat.cards.form import form, mark_refused, of_a_field, read_form
 from bot.chat.cards.requests import refused as refused_message
 from bot.chat.presses import Rewrite
@@ -51,9 +51,13 @@ class EditForm:
         person = body["user"]["id"]
         voice = chat.voices.of(person)
         values = view["state"]["values"]
-        opened = FormPlace.model_validate_json(view.get("private_metadata") or "{}")
+        opened = place_of_form(view)
+        if opened is None or opened.request is None:
+            ack()
+            chat.reject_press(body)
+            return
         filled = read_form(voice, values)
-        wrong = chat.desk.examine_rewrite(person, opened.request or "", filled.ask)
+        wrong = chat.desk.examine_rewrite(person, opened.request, filled.ask)
         marked = [wrong] if wrong is not None and of_a_field(wrong) else []
         errors = {**mark_refused(voice, marked, values), **filled.errors}
         if errors:
@@ -61,5 +65,5 @@ class EditForm:
             return
         ack()
         place = Place(user=person, channel=opened.channel)
-        said = Rewrite(opened.request or "", filled.ask)
+        said = Rewrite(opened.request, filled.ask)
         chat.converse(said, place, f"form:{view['id']}", private=True)

@@ -19,6 +19,7 @@ BAD_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_t
 _NOT_THERE = frozenset(
     {"not_in_channel", "channel_not_found", "user_not_in_channel", "is_archived"}
 )
+_NO_THREAD = frozenset({"thread_not_found", "message_not_found"})
 _NO_FILES = frozenset({"missing_scope", "not_allowed_token_type", "file_uploads_disabled"})
 
 
@@ -91,7 +92,16 @@ class Replier:
         if place.response_url or place.channel is None:
             self.privately(place, message)
         else:
-            self._post(place.channel, message, place.thread_ts)
+            self._in_thread(place, place.channel, message)
+
+    def _in_thread(self, place: Place, channel: str, message: Message) -> None:
+        """An answer to what was said; to the asker alone if they have deleted it meanwhile."""
+        try:
+            self._post(channel, message, place.thread_ts)
+        except SlackApiError as error:
+            if code_of(error) not in _NO_THREAD:
+                raise
+            self._post(place.user, message, None)
 
     def show(self, place: Place, picture: Picture, message: Message) -> None:
         """A picture where it was asked for, for all to see: Slack knows no private files.

@@ -228,9 +228,9 @@ class Identity(Acknowledging):
         return None if found is None else found.value
 
     def stand_in(
-        self, person_id: str, whom: str | None, end: End, *, off: bool = False
+        self, person_id: str, whom: str | None, end: End, *, key: str, off: bool = False
     ) -> OnCallView | LinkRefused:
-        """Who is on call; with somebody named, or `off`, the change first.
+        """Who is on call; with somebody named, or `off`, the change first, once for each key.
 
         Admins may change it, and whoever is on call.
         """
@@ -242,22 +242,28 @@ class Identity(Acknowledging):
         substitute = None if whom is None else self._owner(whom)
         if whom is not None and substitute is None:
             return LinkRefused(code=LinkRefusal.UNKNOWN_PERSON, person=whom)
-        now = self._wall()
-        until = end.at(now.timestamp())
-        args = notices.SubstituteArgs(by=person_id, person=substitute, until=until)
+        wrong = end.misplaced(self._wall().timestamp())
+        if wrong is not None:
+            return LinkRefused(code=LinkRefusal(wrong))
         with self._store.write() as work:
-            work.settings.delete(SUBSTITUTE)
-            if substitute is not None:
-                over = None if until is None else moment(until)
-                work.settings.put(
-                    Setting(name=SUBSTITUTE, value=substitute, author=person_id, until=over)
-                )
-            key = f"substitute:{substitute}:{now.isoformat()}"
-            work.outbox.put(_to(None, key, args), now)
-            if substitute not in {None, person_id}:
-                work.outbox.put(_to(substitute, f"{key}:person", args), now)
+            if work.inbox.first(key, self._wall()):
+                self._substitute(work, person_id, substitute, end)
         self._control.on_notices()
         return dataclasses.replace(self._on_call(), changed=True)
+
+    def _substitute(self, work: Work, by: str, person: str | None, end: End) -> None:
+        """Note who stands in, or that nobody does, and tell on-call and them."""
+        now = self._wall()
+        until = end.at(now.timestamp())
+        args = notices.SubstituteArgs(by=by, person=person, until=until)
+        work.settings.delete(SUBSTITUTE)
+        if person is not None:
+            over = None if until is None else moment(until)
+            work.settings.put(Setting(name=SUBSTITUTE, value=person, author=by, until=over))
+        key = f"substitute:{person}:{now.isoformat()}"
+        work.outbox.put(_to(None, key, args), now)
+        if person not in {None, by}:
+            work.outbox.put(_to(person, f"{key}:person", args), now)
 
     def _on_duty(self) -> frozenset[str]:
         return self.duty.oncall().people

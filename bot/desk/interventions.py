@@ -100,10 +100,8 @@ class Interventions(Office):
             return _decline(wish, DeclineCode.ADMINS_ONLY, self.admins())
         if not any(letter.isalnum() for letter in wish.reason):
             return _decline(wish, DeclineCode.NO_REASON)
-        end = wish.end.at(now)
-        if end is not None and end <= now:
-            return _decline(wish, DeclineCode.END_PASSED)
-        return None
+        wrong = wish.end.misplaced(now)
+        return None if wrong is None else _decline(wish, DeclineCode(wrong))
 
     def _plan_order(self, person_id: str, wish: Wish, now: float) -> _Plan | Declined:
         match wish.kind:

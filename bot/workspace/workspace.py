@@ -153,19 +153,25 @@ class Workspace:
             self.event({**message, **place, "event_ts": message["ts"]})
             if "metadata" in message:
                 self.event(self._metadata_posted(room, message))
-            if not room.is_im and f"<@{self.bot_user}>" in message["text"]:
-                mention = {**message, "channel": room.id, "event_ts": message["ts"]}
-                self.event({**mention, "type": "app_mention"})
+            self._tell_of_mention(room, message)
             return
         now = self.rooms.stamps.next()
         event: Json = {"type": "message", **place, "hidden": True, "ts": now, "event_ts": now}
         if change.kind is ChangeKind.CHANGED:
             event |= {"subtype": "message_changed", "message": message}
             event["previous_message"] = change.previous
+            if "edited" in message:
+                self._tell_of_mention(room, message)
         else:
             event |= {"subtype": "message_deleted", "deleted_ts": message["ts"]}
             event["previous_message"] = message
         self.event(event)
+
+    def _tell_of_mention(self, room: Room, message: Json) -> None:
+        """A mention of the app, which is told again when a person edits the message."""
+        if not room.is_im and f"<@{self.bot_user}>" in message["text"]:
+            mention = {**message, "channel": room.id, "event_ts": message["ts"]}
+            self.event({**mention, "type": "app_mention"})
 
     def _metadata_posted(self, room: Room, message: Json) -> Json:
         return {

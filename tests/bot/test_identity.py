@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 
 from bot.asks import End
@@ -116,27 +118,55 @@ def test_a_second_lead_inherits_from_a_lead_who_left_and_else_an_admin(house: Ho
 
 def test_a_substitute_stands_in_until_the_end_and_on_call_hears(house: House) -> None:
     assert house.desk.substitute() is None
-    view = house.desk.stand_in(ANA.id, f"<@{BEN.id}>", End(after=3600.0))
+    view = house.desk.stand_in(ANA.id, f"<@{BEN.id}>", End(after=3600.0), key=house.key())
     assert isinstance(view, OnCallView)
     assert (view.substitute, view.changed) == (BEN.id, True)
     assert house.desk.substitute() == BEN.id
     assert house.heard("substitute") == [(Audience.ONCALL, None), (Audience.PERSON, BEN.id)]
-    house.desk.stand_in(ANA.id, BEN.id, End(after=-1.0))
+    house.desk.stand_in(ANA.id, BEN.id, End(), key=house.key())
+    house.desk.stand_in(ANA.id, None, End(), off=True, key=house.key())
     assert house.desk.substitute() is None
-    house.desk.stand_in(ANA.id, BEN.id, End())
-    house.desk.stand_in(ANA.id, None, End(), off=True)
-    assert house.desk.substitute() is None
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        (End(after=-1.0), LinkRefusal.END_PASSED),
+        (End(day=dt.date(2020, 1, 1)), LinkRefusal.END_PASSED),
+        (End(day=dt.date.min), LinkRefusal.END_PASSED),
+        (End(day=dt.date.max), LinkRefusal.END_TOO_FAR),
+        (End(day=dt.date.max, minute=1439), LinkRefusal.END_TOO_FAR),
+    ],
+)
+def test_an_end_that_nothing_can_have_leaves_who_stands_in(
+    house: House, end: End, code: LinkRefusal
+) -> None:
+    house.desk.stand_in(ANA.id, BEN.id, End(), key=house.key())
+    said = len(house.said("substitute"))
+    assert refusal(house.desk.stand_in(ANA.id, ADA.id, end, key=house.key())) is code
+    assert house.desk.substitute() == BEN.id
+    assert len(house.said("substitute")) == said
+
+
+def test_a_substitute_said_again_by_the_same_delivery_is_told_once(house: House) -> None:
+    for _ in range(2):
+        seen = house.desk.stand_in(ANA.id, BEN.id, End(after=3600.0), key="once")
+        assert isinstance(seen, OnCallView)
+        assert (seen.substitute, seen.changed) == (BEN.id, True)
+        house.clock.advance(1.0)
+        house.restart()
+    assert len(house.said("substitute")) == 2  # on-call and Ben
 
 
 def test_only_admins_and_who_is_on_call_say_who_stands_in(house: House) -> None:
     house.desk.duty = OnDuty()
     for person in (ADA, LEA):
-        answer = house.desk.stand_in(person.id, BEN.id, End())
+        answer = house.desk.stand_in(person.id, BEN.id, End(), key=house.key())
         assert refusal(answer) is LinkRefusal.NOT_ON_CALL
-    unknown = house.desk.stand_in(BEN.id, "@nobody", End())
+    unknown = house.desk.stand_in(BEN.id, "@nobody", End(), key=house.key())
     assert refusal(unknown) is LinkRefusal.UNKNOWN_PERSON
-    assert isinstance(house.desk.stand_in(BEN.id, ADA.id, End()), OnCallView)
-    seen = house.desk.stand_in(ADA.id, None, End())
+    assert isinstance(house.desk.stand_in(BEN.id, ADA.id, End(), key=house.key()), OnCallView)
+    seen = house.desk.stand_in(ADA.id, None, End(), key=house.key())
     assert isinstance(seen, OnCallView)
     assert (seen.people, seen.substitute, seen.changed) == ((BEN.id,), ADA.id, False)
 

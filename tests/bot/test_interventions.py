@@ -80,6 +80,14 @@ DECLINED: dict[str, tuple[Wish, DeclineCode]] = {
         Wish(kind=K.PAUSE, target="all", reason="x", end=End(after=-5.0)),
         DeclineCode.END_PASSED,
     ),
+    "an end when the calendar ends": (
+        Wish(kind=K.PAUSE, target="all", reason="x", end=End(day=dt.date.max)),
+        DeclineCode.END_TOO_FAR,
+    ),
+    "an end in ten years": (
+        Wish(kind=K.PAUSE, target="all", reason="x", end=End(after=10 * 366 * 86400.0)),
+        DeclineCode.END_TOO_FAR,
+    ),
     "a pause of nothing": (
         Wish(kind=K.PAUSE, target="team-npl", reason="x"),
         DeclineCode.UNKNOWN_PLACE,

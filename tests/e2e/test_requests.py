@@ -9,7 +9,7 @@ import pytest
 
 from storage.records import OutboxState
 from storage.states import RequestState as S
-from tests.bot.house import ADA, BEN, START_DELAY, STOP_TIME
+from tests.bot.house import ADA, ANA, BEN, START_DELAY, STOP_TIME
 from tests.e2e.rig import GENERAL, ONCALL, Rig, eventually
 
 HOUR = 3600.0
@@ -119,6 +119,35 @@ def test_bad_input_gets_one_clear_answer_and_the_bot_goes_on(rig: Rig, text: str
         assert view.requests.find() == ()
     assert "R-1001" in rig.command(ada, "/gpu 8 h100 4h")["text"]
     assert len(ada.private(GENERAL)) == 2
+
+
+def test_what_is_said_counts_once_however_it_is_edited_and_taken_back(rig: Rig) -> None:
+    ada = rig.visitor(ADA)
+    said = ada.say(GENERAL, "@gpubot 8 h100 4h name once")["message"]["ts"]
+    rig.wait_for(ada, "once")
+    eventually(lambda: ada.thread(GENERAL, said)[1:])
+    ada.edit(GENERAL, said, "@gpubot 16 h100 4h name twice")
+    ada.unsay(GENERAL, said)
+    after = ada.say(GENERAL, "mine, please @gpubot")["message"]["ts"]
+    (answer,) = eventually(lambda: ada.thread(GENERAL, after)[1:] or ada.private(GENERAL)[-1:])
+    assert "R-1001" in answer["text"]
+    with rig.house.store.read() as view:
+        assert [request.workload.name for request in view.requests.find()] == ["once"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pause all until 9999-12-31 reason x",
+        "oncall @ben until 9999-12-31",
+        "oncall @ben until 2020-01-01",
+        "drain h100-0001 until 24:30 reason x",
+    ],
+)
+def test_an_end_that_cannot_be_is_one_clear_answer(rig: Rig, text: str) -> None:
+    answer = rig.command(rig.visitor(ANA), f"/gpu {text}")
+    assert "for 2h" in answer["text"] or "for 8h" in answer["text"]
+    assert rig.house.said("intervention") == rig.house.said("substitute") == []
 
 
 def test_hostile_names_notify_nobody(rig: Rig) -> None:

@@ -13,7 +13,8 @@ from bot.chat.grammar.reading import Cursor, Wrong
 from bot.chat.grammar.spans import minute_of
 from bot.chat.grammar.tokens import Token
 
-_QUIET = re.compile(r"([01]?\d|2[0-4])(?::([0-5]\d))?-([01]?\d|2[0-4])(?::([0-5]\d))?")
+_TIME = r"(?!24:(?!00))([01]?\d|2[0-4])(?::([0-5]\d))?"
+_QUIET = re.compile(f"{_TIME}-{_TIME}")
 
 
 def read_prefs(cursor: Cursor, here: str | None) -> said.Command:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import re
 
-from bot.asks import SHORTEST_LEASE, End
+from bot.asks import LONGEST_SPAN, SHORTEST_LEASE, End
 from bot.chat.grammar.errors import Expected, Mistake
 from bot.chat.grammar.reading import Cursor, Wrong
 from bot.chat.grammar.tokens import Token
 
-LONGEST_SPAN = 366 * 86400.0
-
 _NUMBER = re.compile(r"\d{1,30}(?:\.\d{1,6})?")
 _SPAN = re.compile(r"(\d{1,30}(?:\.\d{1,6})?)([a-z]{1,8})")
-_CLOCK = re.compile(r"([01]?\d|2[0-4]):([0-5]\d)")
+_CLOCK = re.compile(r"(?!24:(?!00))([01]?\d|2[0-4]):([0-5]\d)")
 _DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 
 

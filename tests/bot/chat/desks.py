@@ -193,9 +193,9 @@ class MemoryDesk:
         return LinkRefused(code=LinkRefusal.UNKNOWN_TEAM, team=team or "", near=("nlp",))
 
     def stand_in(
-        self, person_id: str, whom: str | None, end: End, *, off: bool = False
+        self, person_id: str, whom: str | None, end: End, *, key: str, off: bool = False
     ) -> OnCallView | LinkRefused:
-        del person_id, off
+        del person_id, key, off
         until = end.at(saying.NOW)
         return OnCallView(called="S0ONCALL", people=(saying.BOB,), substitute=whom, until=until)
 

@@ -331,3 +331,16 @@ def test_a_command_put_into_words_is_read_back(command: grammar.Command) -> None
     line = grammar.spell_command(command)
     if len(line) <= 1000:
         assert read(line) == command
+
+
+@pytest.mark.parametrize("word", ["24:30", "24:01", "25:00", "9:60"])
+def test_a_day_has_no_more_than_24_hours(word: str) -> None:
+    for line, expected in (
+        (f"pause all until {word} reason x", Expected.END),
+        (f"prefs quiet {word}-07:00", Expected.QUIET),
+        (f"prefs quiet 22:00-{word}", Expected.QUIET),
+    ):
+        wrong = read(line)
+        assert isinstance(wrong, grammar.GrammarError)
+        assert wrong.expected is expected
+    assert read("prefs quiet 22:00-24:00") == grammar.Prefs(((Preference.QUIET, "22:00-00:00"),))

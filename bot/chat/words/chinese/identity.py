@@ -31,6 +31,12 @@ _REFUSED: Mapping[LinkRefusal, str] = {
     LinkRefusal.NOT_YOURS_TO_ANSWER: "只有 {team} 的负责人或管理员能回答。",
     LinkRefusal.ANSWERED: "已经有人回答过，或者已经过期。",
     LinkRefusal.NOT_ON_CALL: "只有管理员或值班的人能设置由谁代班。",
+    LinkRefusal.END_PASSED: (
+        "这个结束时间已经过去了。请说晚一些的，例如 `/gpu 值班 @bob 8小时` 。"
+    ),
+    LinkRefusal.END_TOO_FAR: (
+        "这个结束时间在一年以后。请说近一些的，例如 `/gpu 值班 @bob 8小时` ，也可以不说。"
+    ),
     LinkRefusal.NOBODY_TO_ASK: "团队 {team} 没有负责人，也没有可以询问的管理员。",
 }
 _DOUBTS: Mapping[DutyDoubt, str] = {

@@ -41,7 +41,10 @@ _OVER: Mapping[InterventionKind, str] = {
 _DECLINED: Mapping[DeclineCode, str] = {
     DeclineCode.ADMINS_ONLY: "只有管理员可以{doing}。{ask}",
     DeclineCode.NO_REASON: "请说明原因： `原因` 加几个字，所有人都能看到。",
-    DeclineCode.END_PASSED: "这个结束时间已经过去了。",
+    DeclineCode.END_PASSED: "这个结束时间已经过去了。请说晚一些的，例如 `2小时` 或 `直到 18:00` 。",
+    DeclineCode.END_TOO_FAR: (
+        "这个结束时间在一年以后。请说近一些的，例如 `2小时` 或 `直到 18:00` ，也可以不说。"
+    ),
     DeclineCode.UNKNOWN_PLACE: "没有名为 {where} 的队列、资源池或团队。{near}",
     DeclineCode.UNKNOWN_NODE: "没有节点 {node}。{near}",
     DeclineCode.NO_SUCH_REQUEST: "没有请求 {request}。",

@@ -34,6 +34,13 @@ _REFUSED: Mapping[LinkRefusal, str] = {
     LinkRefusal.NOT_YOURS_TO_ANSWER: "Only a lead of {team} or an admin can answer that.",
     LinkRefusal.ANSWERED: "That was answered already, or has lapsed.",
     LinkRefusal.NOT_ON_CALL: "Only an admin or whoever is on call can say who stands in.",
+    LinkRefusal.END_PASSED: (
+        "That end is in the past. Say a later one, for example `/gpu oncall @bob for 8h`."
+    ),
+    LinkRefusal.END_TOO_FAR: (
+        "That end is more than a year ahead. Say a nearer one, for example "
+        "`/gpu oncall @bob for 8h`, or none."
+    ),
     LinkRefusal.NOBODY_TO_ASK: "Team {team} has no lead, and there is no admin I could ask.",
 }
 _DOUBTS: Mapping[DutyDoubt, str] = {

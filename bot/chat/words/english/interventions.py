@@ -41,7 +41,13 @@ _OVER: Mapping[InterventionKind, str] = {
 _DECLINED: Mapping[DeclineCode, str] = {
     DeclineCode.ADMINS_ONLY: "Only an admin can {doing}.{ask}",
     DeclineCode.NO_REASON: "Say why: `reason` and a few words, for all to read.",
-    DeclineCode.END_PASSED: "That end is in the past.",
+    DeclineCode.END_PASSED: (
+        "That end is in the past. Say a later one, for example `for 2h` or `until 18:00`."
+    ),
+    DeclineCode.END_TOO_FAR: (
+        "That end is more than a year ahead. Say a nearer one, for example `for 2h` or "
+        "`until 18:00`, or none."
+    ),
     DeclineCode.UNKNOWN_PLACE: "I know no queue, pool or team called {where}.{near}",
     DeclineCode.UNKNOWN_NODE: "There is no node {node}.{near}",
     DeclineCode.NO_SUCH_REQUEST: "There is no request {request}.",
