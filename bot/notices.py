@@ -60,7 +60,10 @@ class AdmittedArgs(Args):
 
 
 class PreemptedArgs(Args):
-    """One target of one preemptor; to its owner and its thread. `at` is an epoch second."""
+    """One target of one preemptor; to its owner and its thread. `at` is an epoch second.
+
+    `overstayed` says that its lease was over, so that in its queue anybody goes before it.
+    """
 
     kind: Literal[NoticeKind.PREEMPTED] = NoticeKind.PREEMPTED
     target: Party
@@ -70,6 +73,7 @@ class PreemptedArgs(Args):
     ran: float
     grace: float
     at: float
+    overstayed: bool = False
 
 
 class PreemptedGroupArgs(Args):

@@ -31,7 +31,7 @@ from functools import cmp_to_key, partial
 from heapq import merge
 from typing import NamedTuple
 
-from scheduler.lapse import makes_way
+from scheduler.lapse import makes_way, own
 from scheduler.layout import Queue, Reclaim, Within
 from scheduler.model import PreemptionRule, Workload, WorkloadId
 from scheduler.outlook import limits
@@ -209,7 +209,8 @@ def _right(attack: Attack, candidate: Running, variant: Variant) -> Variant | No
     if variant is Variant.HIERARCHY or queue.borrow_within is None:
         return variant
     limit = queue.borrow_within.max_priority
-    above = not outranks(mine, theirs) or (limit is not None and theirs.priority > limit)
+    before = own(theirs)  # who borrows takes no advantage of a lease that is over
+    above = not outranks(mine, before) or (limit is not None and before.priority > limit)
     return Variant.WITHOUT_BORROWING if above else Variant.WHILE_BORROWING
 
 

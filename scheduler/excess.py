@@ -111,8 +111,8 @@ class Excess:
         """Who would be taken at most, given the queue's use of each column.
 
         Where some are passed over or another order counts, the walk goes on: past those with
-        queues to overflow to, and through everybody where the policy has rules for whom to
-        spare, by cost, by usage, or by how long somebody waited.
+        queues to overflow to or a lease that is over, and through everybody where the policy has
+        rules for whom to spare, by cost, by usage, or by how long somebody waited.
         """
         state = self._state
         first = number * state.tree.width
@@ -127,7 +127,7 @@ class Excess:
             running = state.running[rank[2]]
             if running.workload.preemptible:
                 yield running
-                if everybody or running.workload.overflow:
+                if everybody or running.workload.overflow or running.workload.lapsed is not None:
                     continue
                 for column, amount in running.charge.amounts:
                     used[column] -= amount

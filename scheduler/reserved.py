@@ -6,7 +6,8 @@ last at that moment, and the reserved workload itself. A newcomer who ends later
 in the shadow as well as in the present; one who ends before may take the very nodes that are
 kept. So topology and quota are looked at in the same way as everywhere else.
 
-A reservation binds work of the same or a lower priority. It does not bind
+A reservation binds work of the same or a lower priority, and any that is barred
+(`scheduler.lapse`). It does not bind
 
 - work that the reserved workload may stop when its time comes (see `yields`), as far as it may
   be stopped by then;
@@ -219,7 +220,7 @@ class Reservations:
             one
             for one in self.standing.values()
             if one.told.workload != workload.id
-            and workload.priority <= one.priority
+            and (workload.barred or workload.priority <= one.priority)
             and state.realm[one.charge.queue] == state.realm[number]
             and not (one.borrowing and not level)
             and state.now + self._stays(one, number, waiting) > one.told.at
@@ -243,7 +244,7 @@ class Reservations:
             one
             for one in self.standing.values()
             if one.told.workload != workload.id
-            and workload.priority <= one.priority
+            and (workload.barred or workload.priority <= one.priority)
             and state.realm[one.charge.queue] == state.realm[number]
             and not (one.borrowing and not level)
             and not self._yields(one, number, workload)

@@ -21,6 +21,7 @@ from scheduler.model import (
     Flip,
     NodeName,
     Preemption,
+    PreemptionRule,
     QueueName,
     Repair,
     Reservation,
@@ -245,6 +246,8 @@ def _say_group(
             ran=preemption.ran,
             grace=terms.grace(preemption.target_queue),
             at=preemption.at,
+            overstayed=preemption.rule is PreemptionRule.IN_QUEUE
+            and target.workload.lapsed is not None,
         )
         told.append((target, args))
         if target.source is not Source.TRACE:

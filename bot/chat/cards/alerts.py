@@ -136,10 +136,10 @@ def _node_failed(voice: Voice, args: notices.NodeFailedArgs, _: Audience) -> Mes
 def _rules(
     sentence: Callable[[Sequence[notices.PreemptedArgs]], Markup], args: notices.PreemptedGroupArgs
 ) -> list[Markup]:
-    """One sentence for each rule, level and losing queue, in the order they first come up."""
-    groups: dict[tuple[str, str, str], list[notices.PreemptedArgs]] = {}
+    """One sentence for each right, level and losing queue, in the order they first come up."""
+    groups: dict[tuple[str, bool, str, str], list[notices.PreemptedArgs]] = {}
     for each in args.targets:
-        key = (each.rule.value, each.level, each.target.queue)
+        key = (each.rule.value, each.overstayed, each.level, each.target.queue)
         groups.setdefault(key, []).append(each)
     return [sentence(group) for group in list(groups.values())[:10]]
 

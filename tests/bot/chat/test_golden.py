@@ -330,10 +330,8 @@ def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]
     yield (
         "preempted-owner",
         lambda: [
-            alerts.notice(
-                voice, saying.preempted("R-1001", saying.BOB, "vision", r), Audience.PERSON
-            )
-            for r in PreemptionRule
+            alerts.notice(voice, told, Audience.PERSON)
+            for told in (*_preemptions(), _preemptions()[0].model_copy(update=OVERSTAYED))
         ],
     )
     yield "preempted-channel", _notice(voice, saying.GROUP, Audience.CHANNEL)
@@ -385,6 +383,9 @@ def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]
         "redirected",
         lambda: [alerts.redirected(voice, requests.card(voice, saying.WAITING), "C0GONE")],
     )
+
+
+OVERSTAYED = {"overstayed": True}
 
 
 def _preemptions() -> list[notices.PreemptedArgs]:

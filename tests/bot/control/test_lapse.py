@@ -41,6 +41,8 @@ def test_a_hero_gets_what_was_overstayed_whatever_its_rank(house: House) -> None
     house.restart()
     house.step()
     assert house.state(critical) is S.PREEMPTING
+    told = [item.notice.args for item in house.said("preempted")]
+    assert [args["overstayed"] for args in told] == [True, True]
     house.restart()
     house.step(STOP_TIME)
     house.step(START_DELAY)

@@ -32,6 +32,8 @@ _RULES: dict[PreemptionRule, str] = {
     PreemptionRule.INTERVENTION: "管理员人工停止了 {losers}",
 }
 
+_OVERSTAYED = "在队列 {loser_queue} 中，租期已到的须让给等待者：{losers} 让给 {winner}"
+
 _CAUSES: dict[str, str] = {
     "preempted": "被抢占了",
     "node-lost": "失去了一个节点，整组已停止",
@@ -156,7 +158,7 @@ class Alerts(Standing):
         first = group[0]
         losers = [say("{request}", request=each.target.request) for each in group]
         plain = say(
-            _RULES[first.rule],
+            _OVERSTAYED if first.overstayed else _RULES[first.rule],
             winner=first.preemptor.request,
             losers=self.several(losers, 6),
             winner_queue=first.preemptor.queue,

@@ -38,6 +38,11 @@ _RULES: dict[PreemptionRule, str] = {
     PreemptionRule.INTERVENTION: "an admin stopped {losers} by hand",
 }
 
+_OVERSTAYED = (
+    "in queue {loser_queue}, work whose lease is over makes way for whoever waits: {losers} for "
+    "{winner}"
+)
+
 _CAUSES: dict[str, str] = {
     "preempted": "It was preempted",
     "node-lost": "It lost a node, so the whole gang was stopped",
@@ -167,7 +172,7 @@ class Alerts(Standing):
         first = group[0]
         losers = [say("{request}", request=each.target.request) for each in group]
         plain = say(
-            _RULES[first.rule],
+            _OVERSTAYED if first.overstayed else _RULES[first.rule],
             winner=first.preemptor.request,
             losers=self.several(losers, 6),
             winner_queue=first.preemptor.queue,
