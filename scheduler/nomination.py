@@ -171,7 +171,33 @@ def _attack_beside(state: State, result: Nomination, found: Assignment) -> Nomin
     if _placeable(state, attempt, found):
         _attack(state, attempt, found)
     book.rollback(mark)
+    if attempt.outcome is Outcome.PREEMPT and _outstays(state, attempt):
+        return replace(attempt, outcome=Outcome.HELD, reason=WaitReason.RESERVED, targets=())
     return attempt if held is None or attempt.outcome is Outcome.PREEMPT else held
+
+
+def _outstays(state: State, attempt: Nomination) -> bool:
+    """Whether it would take what is kept for others from those whose lease is over.
+
+    Who has others stopped by rank keeps to the nodes that are free of reservations only. Leases
+    end for whoever waits, so that here it has to fit beside them as who simply fits does.
+    """
+    targets = [target.running for target in attempt.targets]
+    if attempt.charge is None or all(one.workload.lapsed is None for one in targets):
+        return False
+    kept = state.reservations
+    shadows = kept.shadows(attempt.queue, attempt.waiting, attempt.level)
+    for reserved, shadow in zip(
+        kept.binding(attempt.queue, attempt.waiting, attempt.level), shadows, strict=True
+    ):
+        book = shadow.copy()
+        for running in targets:
+            charge = reserved.counted.get(running.workload.id)
+            if charge is not None:
+                book.discharge(charge)
+        if not book.fits(attempt.charge):
+            return True
+    return False
 
 
 def _choose(
