@@ -132,9 +132,9 @@ class KubernetesCluster:
             self._events.clear()
             self._touched.clear()
             self._told_wanted.clear()
-            self.fleet.all(now)  # which nodes are lost decides which gangs hold something
+            self.fleet.recall(now)  # which nodes are lost decides which gangs hold something
             self._find_gangs(now)
-            nodes = self.fleet.all(now)  # what gangs hold is not counted as others'
+            nodes = self.fleet.all()  # what gangs hold is not counted as others'
             found = [self._observed(gang) for gang in self._gangs.values()]
             jobs = frozenset(self.mirror.jobs.items) | self.mirror.units()
             self._again = set(jobs)

@@ -38,20 +38,19 @@ class Fleet:
         self._marks: dict[NodeName, dict[WorkloadId, Seconds]] = {}
         self._avoided: dict[NodeName, Seconds] = {}
 
-    def all(self, now: Seconds) -> tuple[Node, ...]:
-        """Every node by name; `news` goes on from here."""
-        self._told = {}
+    def recall(self, now: Seconds) -> None:
+        """Find out which nodes have failed, from a mirror that was not followed until now."""
         with self._mirror.lock:
-            found = {NodeName(name) for name in self._mirror.nodes.items}
-            gone = self.failed - found
-            self.failed -= gone
-            for name in sorted(found):
-                node = self._now(name)
-                if node is not None:
-                    self._told[name] = node
-        for node in self._told.values():
-            self._time(node, now)
-        self._settle(now)
+            self.failed &= {NodeName(name) for name in self._mirror.nodes.items}
+            for node in self._mirror.nodes.items.values():
+                self._time(node, now)
+            self._settle(now)
+
+    def all(self) -> tuple[Node, ...]:
+        """Every node by name; `news` goes on from here."""
+        with self._mirror.lock:
+            found = ((name, self._now(NodeName(name))) for name in sorted(self._mirror.nodes.items))
+            self._told = {NodeName(name): node for name, node in found if node is not None}
         return tuple(self._told.values())
 
     def news(self, changed: Iterable[NodeName], now: Seconds) -> Iterator[ClusterEvent]:

@@ -86,7 +86,7 @@ def test_a_node_that_holds_up_several_gangs_is_avoided(house: KubeHouse) -> None
     house.step(READY_WITHIN)
     house.settle()
     house.step()
-    nodes = house.cluster.fleet.all(house.clock.now())
+    nodes = house.cluster.fleet.all()
     closed = {node.name for node in nodes if not node.schedulable}
     assert len(closed) == 1
     house.run(3, pods=False)
