@@ -14,9 +14,13 @@ from pydantic import TypeAdapter
 
 from bot.asks import SHORTEST_LEASE, Ask, Change, Nearness, Together
 from bot.fields import FieldChange
+from bot.plans import named, plan
+from bot.reask import ask_of, changes_of, demands_more
 from bot.terms import Terms
+from bot.views import Refused
 from scheduler.model import Reservation, Seconds, Spend, Workload
 from scheduler.offers import OfferKind
+from storage.records import Person
 
 QUARTER_HOUR: Seconds = 900.0
 LEASES_AT_MOST = 2
@@ -33,6 +37,38 @@ class Alternative:
     changes: tuple[FieldChange, ...]
     workload: Workload
     back: bool
+
+
+def alternatives(
+    before: Workload,
+    planner: Person,
+    terms: Terms,
+    reservations: Sequence[Reservation],
+    now: Seconds,
+) -> tuple[Alternative, ...]:
+    """The changes that may be of a workload, each once, as the policy routes them."""
+    teams = tuple(dict.fromkeys((*planner.teams, before.team)))
+    planner = replace(planner, teams=teams)
+    ask = ask_of(before, terms)
+    found: dict[str, Alternative] = {}
+    for kind, change in candidates(ask, terms, reservations, now):
+        planned = plan(change.of(ask), planner, terms, now)
+        if isinstance(planned, Refused):
+            continue
+        back = demands_more(before, planned, terms)
+        after = replace(
+            named(planned, before.id),
+            owner=before.owner,
+            created=now if back else before.created,
+            queued=None if back else before.queued,
+        )
+        changes = changes_of(before, after, terms)
+        key = key_of(before, after)
+        if changes and key not in found:
+            found[key] = Alternative(
+                key=key, kind=kind, change=change, changes=changes, workload=after, back=back
+            )
+    return tuple(found.values())
 
 
 def key_of(before: Workload, after: Workload) -> str:

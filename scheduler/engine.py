@@ -163,6 +163,11 @@ class Engine:
             flips=tuple(outcomes.flips),
         )
 
+    @property
+    def toil(self) -> int:
+        """What decisions have cost so far, with those of the engines it is a fork of."""
+        return self._state.toil
+
     def next_alarm(self) -> Seconds | None:
         """When a cycle may decide something although nothing has happened; None if never.
 

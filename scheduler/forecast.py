@@ -42,9 +42,13 @@ class Effort:
         return line.spent.work + besides < self.work
 
 
-WAITING = Effort(work=8_000, grain=Grain(least=10.0, growth=0.02))
+WAITING = Effort(work=1_200, grain=Grain(least=10.0, growth=0.02))
+WAITING_VAGUE = Effort(work=500, grain=WAITING.grain)
+"""In place of WAITING, of each of the three, where early and late ends are played, too."""
 NEW = Effort(work=800, grain=Grain(least=60.0, growth=0.1))
-ROUGH = Effort(work=400, grain=Grain(least=120.0, growth=0.2))
+VAGUE = Effort(work=400, grain=Grain(least=60.0, growth=0.1))
+"""In place of NEW where early and late ends are played, too: those with ROUGH."""
+ROUGH = Effort(work=150, grain=Grain(least=120.0, growth=0.2))
 
 
 class Reach(enum.StrEnum):
@@ -108,18 +112,19 @@ class Forecaster:
         if refusal is not None:
             return _never(workload, now, refusal)
 
-        lines = {Quarter.LIKELY: self._waiting(Quarter.LIKELY, workload)}
+        effort = WAITING_VAGUE if self._base(Quarter.LIKELY).vague else WAITING
+        lines = {Quarter.LIKELY: self._waiting(Quarter.LIKELY, workload, effort)}
         if lines[Quarter.LIKELY].vague:
             for quarter in (Quarter.LOW, Quarter.HIGH):
-                lines[quarter] = self._waiting(quarter, workload)
-        return _read(lines, workload, WAITING)
+                lines[quarter] = self._waiting(quarter, workload, WAITING_VAGUE)
+        return _read(lines, workload, effort)
 
-    def _waiting(self, quarter: Quarter, workload: WorkloadId) -> Timeline:
+    def _waiting(self, quarter: Quarter, workload: WorkloadId, effort: Effort) -> Timeline:
         """The line of those who wait, played until this one starts or as far as allowed."""
         line = self._lines.get(quarter)
         if line is None:
-            line = self._lines[quarter] = self._base(quarter).branch(WAITING.grain)
-        play(line, workload, WAITING)
+            line = self._lines[quarter] = self._base(quarter).branch(effort.grain)
+        play(line, workload, effort)
         return line
 
     def consider(
@@ -140,21 +145,24 @@ class Forecaster:
     ) -> Considered:
         refusal = self._engine.check(workload)
         base = self._base(Quarter.LIKELY)
+        effort = VAGUE if base.vague else NEW
         line = (
-            self._with(workload, Quarter.LIKELY, NEW) if refusal is None else base.branch(NEW.grain)
+            self._with(workload, Quarter.LIKELY, effort)
+            if refusal is None
+            else base.branch(effort.grain)
         )
         if workload.id in line.started:
-            return Considered(_read({Quarter.LIKELY: line}, workload.id, NEW))
+            return Considered(_read({Quarter.LIKELY: line}, workload.id, effort))
         possible = [v for v in variants if self._engine.check(v.workload) is None]
         search = Search(base, line, workload, possible)
-        while search.goes_on() and NEW.allows(line, search.spent):
+        while search.goes_on() and effort.allows(line, search.spent):
             search.look()
             if not search.goes_on() or not line.step():
                 break
         if refusal is not None:
             return Considered(_never(workload.id, now, refusal), search.offers())
         lines = {Quarter.LIKELY: line}
-        effort = replace(NEW, work=NEW.work - search.spent)
+        effort = replace(effort, work=effort.work - search.spent)
         play(line, workload.id, effort)
         if line.vague:
             for quarter in (Quarter.LOW, Quarter.HIGH):
@@ -181,9 +189,18 @@ class Forecaster:
     def _base(self, quarter: Quarter) -> Timeline:
         """The engine as it stands, decided; not to be played itself."""
         base = self._bases.get(quarter)
-        if base is None:
-            base = Timeline(self._engine.fork(learns=False), self._now, WAITING.grain, quarter)
-            self._bases[quarter] = base
+        if base is not None:
+            return base
+        if quarter is Quarter.LIKELY:
+            base = Timeline(self._engine.fork(learns=False), self._now, WAITING.grain)
+        else:
+            likely = self._base(Quarter.LIKELY)
+            if likely.known is None:
+                likely.known = likely.departures()
+            fork = likely.engine.fork(brief=True)
+            base = Timeline(fork, self._now, WAITING.grain, quarter, likely.known)
+            base.started |= likely.started
+        self._bases[quarter] = base
         return base
 
 

@@ -23,7 +23,7 @@ SHARED = (
 )  # fmt: skip
 """Never changed after the state was made, only replaced."""
 
-PLAIN = ("now", "spared", "turn")
+PLAIN = ("now", "spared", "toil", "turn")
 """Numbers and the like."""
 
 FLAT = (

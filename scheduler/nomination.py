@@ -31,6 +31,9 @@ from scheduler.standing import Waiting
 from scheduler.state import State
 from scheduler.topology import Place, Places
 
+NOMINATION = 10
+"""As many candidates as a nomination without a search costs; see `State.toil`."""
+
 
 class Outcome(enum.Enum):
     """What a nomination came to."""
@@ -95,6 +98,7 @@ def nominate(
     """
     pod_sets = shape.whole
     state.spared = False
+    state.toil += NOMINATION
     full = _attempt(state, number, waiting, shape, pod_sets, again)
     spare = [p.count - p.min_count if p.min_count is not None else 0 for p in pod_sets]
     full.spared = state.spared

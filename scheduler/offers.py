@@ -133,6 +133,10 @@ class Search:
 
     def look(self) -> None:
         """Try whoever might start in the moment at which the timeline stands."""
+        self._look()
+        self._line.account()
+
+    def _look(self) -> None:
         for ghost in tuple(self._ghosts):
             if ghost not in self._ghosts:
                 continue

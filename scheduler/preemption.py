@@ -205,12 +205,14 @@ def _take(attack: Attack, sources: Sources, *, borrowing: bool) -> tuple[Target,
                 break
             look_at += 1 if trial.cheap else 2 * (len(taken) - failed)
             failed = len(taken)
+    tried = len(taken)
     if failed >= 0 and len(taken) > failed and trial.placeable():
         taken = _shorten(trial, taken, failed + 1)
         taken = _spare(trial, taken)
     else:
         taken = []
     book.rollback(mark)
+    attack.state.toil += tried
     return tuple(taken)
 
 
@@ -282,8 +284,12 @@ def put_back(attack: Attack, taken: list[Target], *, borrowing: bool) -> list[Ta
 def _spare(trial: Trial, taken: list[Target]) -> list[Target]:
     """From the last but one to the first, spare everybody without whom it still fits.
 
-    Whole stretches are tried first: if all of one can be spared at once, then each can.
+    Whole stretches are tried at once: if all of one can be spared, then each can. Where asking is
+    dear, all of them first; else they grow as long as they can be spared, for in most
+    searches nearly everybody is needed.
     """
+    if trial.cheap:
+        return _spare_growing(trial, taken)
     needed = [taken[-1]]
     stretches = [taken[:-1]]
     while stretches:
@@ -301,6 +307,28 @@ def _spare(trial: Trial, taken: list[Target]) -> list[Target]:
         else:
             half = len(stretch) // 2
             stretches += [stretch[:half], stretch[half:]]
+    return needed[::-1]
+
+
+def _spare_growing(trial: Trial, taken: list[Target]) -> list[Target]:
+    """The same by stretches of one, two, four and so on, and half of one that is needed."""
+    needed = [taken[-1]]
+    end, size = len(taken) - 1, 1
+    while end:
+        stretch = taken[max(0, end - size) : end]
+        for target in stretch:
+            trial.put_back(target)
+        if trial.fits_quota() and trial.placeable():
+            end -= len(stretch)
+            size *= 2
+            continue
+        for target in stretch:
+            trial.take(target)
+        if len(stretch) == 1:
+            needed.append(stretch[0])
+            end -= 1
+        else:
+            size = len(stretch) // 2
     return needed[::-1]
 
 

@@ -201,9 +201,10 @@ class QuotaTree:
             at, rest = node, amount
             while at >= 0 and rest > 0:
                 cell = at * self.width + column
-                spare = max(0, self.kept[cell] - usage[cell])
+                spare = self.kept[cell] - usage[cell]
                 usage[cell] += rest
-                rest -= spare
+                if spare > 0:
+                    rest -= spare
                 at = self.parent[at]
 
     def discharge(self, usage: list[int], node: int, amounts: Amounts) -> None:
@@ -214,7 +215,7 @@ class QuotaTree:
                 cell = at * self.width + column
                 over = usage[cell] - self.kept[cell]
                 usage[cell] -= rest
-                rest = min(rest, max(0, over))
+                rest = min(rest, over)
                 at = self.parent[at]
 
     def fits(self, usage: Sequence[int], node: int, amounts: Amounts) -> bool:

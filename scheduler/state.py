@@ -51,7 +51,9 @@ class State:
     """See the module. Only `scheduler.engine` and `scheduler.passes` change it.
 
     `now` is the time of the last cycle or question. Where somebody could not be stopped just
-    because his minimum run time is not over, `spared` is set.
+    because his minimum run time is not over, `spared` is set. `toil` counts what decisions have
+    cost: candidates taken in searches for targets, and nominations as `NOMINATION` of them.
+    Nothing is decided by it; how far is played forward is.
     """
 
     layout: Layout
@@ -81,6 +83,7 @@ class State:
     brake: Brake = field(init=False)
     guarded: bool = field(init=False)
     spared: bool = field(init=False, default=False)
+    toil: int = field(init=False, default=0)
     users: UserLedger = field(init=False)
     history: RunTimes = field(init=False, default_factory=RunTimes)
     overrides: Overrides = field(init=False, default_factory=Overrides)

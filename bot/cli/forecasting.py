@@ -1,10 +1,13 @@
 """`gpubot bench forecast`: how long it takes to say when work would start, and what would help.
 
-The engine alone, on 1,250 nodes of 8 GPUs that ten tenants share: 5,000 workloads run, with
-declared ends spread over two days, and 10,000 of one to eight whole nodes wait. Each round
-somebody new asks, with seven variants. *Cold* is after something has happened (one end, and what
-follows), *warm* with nothing since the last question. Times are of the processor, so that what
-else runs on the machine counts little; garbage is collected between the questions.
+The engine alone, in two worlds of 1,250 and more nodes of 8 GPUs with thousands who run and ten
+thousand who wait. In that of *tenants*, ten of them share all: 5,000 workloads run, with
+declared ends spread over two days, and 10,000 of one to eight whole nodes wait; somebody new asks
+with seven variants. The other is on the shipped policy, see `bot.cli.mixed`.
+
+*Cold* is after something has happened (one end, and what follows), *warm* with nothing since the
+last question. Limits are for times of the processor, so that what else runs on the machine counts
+little; times of the clock on the wall are beside them. Garbage is collected between questions.
 """
 
 from __future__ import annotations
@@ -16,11 +19,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from typing import Protocol
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from bot.cli.mixed import Mixed
 from scheduler.engine import Engine
 from scheduler.events import Evicted, Finished, NodeObserved, Submitted
 from scheduler.layout import build_nodes
@@ -40,53 +45,98 @@ SETTLED = 500
 """Cycles in which the engine comes to rest after anything."""
 
 
+class World(Protocol):
+    """An engine with a crowd in it, and people who ask."""
+
+    engine: Engine
+    now: Seconds
+
+    def let_one_end(self, number: int) -> None:
+        """Something happens."""
+
+    def question(self, number: int) -> tuple[Workload, list[Variant]]:
+        """Somebody's wish, and what could be proposed instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """Seconds that one question took: of the processor, and by the clock on the wall."""
+
+    cpu: float
+    wall: float
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Seconds of one kind of question, and the limit, if there is one."""
+    """One kind of question, what each took, and the limit, if there is one."""
 
     what: str
-    times: Sequence[float]
+    took: Sequence[Took]
     limit: float | None = None
 
     @property
-    def p95(self) -> float:
-        """The slowest but one in twenty."""
-        return statistics.quantiles(self.times, n=20)[-1]
+    def ratio(self) -> float:
+        """1.0 is the limit itself; less is better. The slowest but one in twenty counts."""
+        return 0.0 if self.limit is None else _p95([one.cpu for one in self.took]) / self.limit
+
+    def row(self) -> tuple[str, ...]:
+        """For the table: milliseconds of the processor, then on the wall."""
+        cpu, wall = [one.cpu for one in self.took], [one.wall for one in self.took]
+        figures = (statistics.median(cpu), _p95(cpu), statistics.median(wall), _p95(wall))
+        told = tuple(f"{figure * 1000:.0f} ms" for figure in figures)
+        if self.limit is None:
+            return (self.what, *told, "", "", "")
+        on_wall = _p95(wall) / self.limit
+        limit = f"{self.limit * 1000:g} ms"
+        return (self.what, *told, limit, f"{self.ratio:.2f}", f"{on_wall:.2f}")
 
 
 def run_bench_forecast(rounds: int) -> bool:
     """Measure, print, and say whether the limit was kept."""
     console = Console()
-    world = Crowd()
+    worlds: tuple[tuple[str, Callable[[], World]], ...] = (
+        ("ten tenants", Crowd),
+        ("the shipped policy", Mixed),
+    )
+    kept = [_measure(console, name, make(), rounds) for name, make in worlds]
+    return all(kept)
+
+
+def _measure(console: Console, name: str, world: World, rounds: int) -> bool:
     figures = world.engine.figures()
     console.print(
-        f"{figures.running:,} running, {figures.pending:,} waiting, {figures.nodes:,} nodes"
+        f"{name}: {figures.running:,} running, {figures.pending:,} waiting, {figures.nodes:,} nodes"
     )
     measured = [
         Figure("a fork", [_timed(world.engine.fork) for _ in range(rounds)]),
         *_ask(world, rounds, console),
     ]
-    table = Table("what", "median", "p95", "limit", "ratio to limit")
+    table = Table(
+        *("what", "median", "p95", "wall, median", "wall, p95"),
+        *("limit", "ratio to limit", "on the wall"),
+    )
     for one in measured:
-        limit = "" if one.limit is None else f"{one.limit * 1000:g} ms"
-        ratio = "" if one.limit is None else f"{one.p95 / one.limit:.2f}"
-        median = statistics.median(one.times)
-        table.add_row(one.what, f"{median * 1000:.0f} ms", f"{one.p95 * 1000:.0f} ms", limit, ratio)
+        table.add_row(*one.row())
     console.print(table)
-    return all(one.limit is None or one.p95 <= one.limit for one in measured)
+    return all(one.ratio <= 1.0 for one in measured)
 
 
-def _timed(act: Callable[[], object]) -> float:
+def _p95(times: Sequence[float]) -> float:
+    return statistics.quantiles(times, n=20)[-1]
+
+
+def _timed(act: Callable[[], object]) -> Took:
     gc.collect()
-    began = time.process_time()
+    cpu, wall = time.process_time(), time.perf_counter()
     act()
-    return time.process_time() - began
+    return Took(time.process_time() - cpu, time.perf_counter() - wall)
 
 
-def _ask(world: Crowd, rounds: int, console: Console) -> list[Figure]:
-    """Time both kinds of question, and say what the answers came to."""
+def _ask(world: World, rounds: int, console: Console) -> list[Figure]:
+    """Time each kind of question, and say what the answers came to."""
     cold, warm, waits = [], [], []
     told = offers = 0
+    ahead = []
     for number in range(rounds):
         world.let_one_end(number)
         asked, variants = world.question(number)
@@ -96,10 +146,16 @@ def _ask(world: Crowd, rounds: int, console: Console) -> list[Figure]:
         warm.append(_timed(partial(engine.consider, other, now, others)))
         found = engine.consider(asked, now, variants)
         told += found.forecast.likely is not None
+        ahead += [found.forecast.horizon - now] if found.forecast.horizon_hit else []
         offers += len(found.offers)
-        waiting = engine.pending()[(number * 997) % WAITING]
+        pending = engine.pending()
+        waiting = pending[(number * 997) % len(pending)]
         waits.append(_timed(partial(engine.forecast, waiting.id, now)))
-    console.print(f"{told} of {rounds} told a start, {offers / rounds:.1f} offers a question")
+    far = statistics.median(ahead) / 60 if ahead else 0.0
+    console.print(
+        f"{told} of {rounds} told a start, {offers / rounds:.1f} offers a question; "
+        f"the others not before {far:.0f} min"
+    )
     return [
         Figure("a new workload and its offers, cold", cold, LIMIT),
         Figure("a new workload and its offers, warm", warm, LIMIT),

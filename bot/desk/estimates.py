@@ -16,10 +16,9 @@ from bot.desk.changes import Order
 from bot.desk.giving import HOLDS, Giving
 from bot.desk.submission import new_request
 from bot.leases import HeldUp, delayed
-from bot.offers import Alternative, candidates, key_of
-from bot.plans import UNNAMED, named, plan, refuse
+from bot.offers import Alternative, alternatives
+from bot.plans import UNNAMED, refuse
 from bot.prospects import Offered, Prospect
-from bot.reask import ask_of, changes_of, demands_more
 from bot.rights import refuse_change, seen_by
 from bot.views import NotReady, RefusalCode, Refused, Submitted
 from scheduler.engine import Engine
@@ -166,7 +165,7 @@ class Estimates(Giving):
         workload = engine.workload(request.workload.id) or request.workload
         if engine.holds(workload.id):
             return None
-        found = self._alternatives(engine, now, request.workload, planner)
+        found = alternatives(request.workload, planner, self._terms, engine.reservations(), now)
         lifted = [_lifted(one, request.workload, workload) for one in found]
         variants = [
             Variant(kind=one.kind, workload=other) for one, other in zip(found, lifted, strict=True)
@@ -186,33 +185,6 @@ class Estimates(Giving):
                 )
             )
         return Prospect(forecast=considered.forecast, offers=tuple(offers), at=now)
-
-    def _alternatives(
-        self, engine: Engine, now: Seconds, before: Workload, planner: Person
-    ) -> tuple[Alternative, ...]:
-        """The changes that may be of a workload, each once, as the policy routes them."""
-        teams = tuple(dict.fromkeys((*planner.teams, before.team)))
-        planner = dataclasses.replace(planner, teams=teams)
-        ask = ask_of(before, self._terms)
-        found: dict[str, Alternative] = {}
-        for kind, change in candidates(ask, self._terms, engine.reservations(), now):
-            planned = plan(change.of(ask), planner, self._terms, now)
-            if isinstance(planned, Refused):
-                continue
-            back = demands_more(before, planned, self._terms)
-            after = dataclasses.replace(
-                named(planned, before.id),
-                owner=before.owner,
-                created=now if back else before.created,
-                queued=None if back else before.queued,
-            )
-            changes = changes_of(before, after, self._terms)
-            key = key_of(before, after)
-            if changes and key not in found:
-                found[key] = Alternative(
-                    key=key, kind=kind, change=change, changes=changes, workload=after, back=back
-                )
-        return tuple(found.values())
 
     def _taken(self, person: Person, request: Request, offer: str) -> Order | Refused:
         refused = refuse_change(person, request)
@@ -249,7 +221,7 @@ class Estimates(Giving):
         """The alternative that an offer names, tried again."""
         before = request.workload
         planner = dataclasses.replace(self._directory.person(before.owner), role=person.role)
-        all_of_them = self._alternatives(engine, now, before, planner)
+        all_of_them = alternatives(before, planner, self._terms, engine.reservations(), now)
         found = next((one for one in all_of_them if one.key == offer), None)
         if found is None:
             return refuse(RefusalCode.OFFER_STALE, request=request.id)

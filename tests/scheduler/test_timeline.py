@@ -59,4 +59,5 @@ def test_a_span_grows_with_what_has_passed() -> None:
 
 def test_work_counts_cycles_for_more_than_moments() -> None:
     assert Spent(moments=10).work < Spent(moments=10, cycles=1).work
+    assert Spent(cycles=1).work < Spent(cycles=1, toil=1_000).work
     assert Start(10.0, 20.0).likely == 15.0
