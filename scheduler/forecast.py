@@ -43,12 +43,12 @@ class Effort:
 
 
 WAITING = Effort(work=1_200, grain=Grain(least=10.0, growth=0.02))
-WAITING_VAGUE = Effort(work=500, grain=WAITING.grain)
+WAITING_VAGUE = Effort(work=250, grain=WAITING.grain)
 """In place of WAITING, of each of the three, where early and late ends are played, too."""
 NEW = Effort(work=800, grain=Grain(least=60.0, growth=0.1))
-VAGUE = Effort(work=400, grain=Grain(least=60.0, growth=0.1))
+VAGUE = Effort(work=300, grain=Grain(least=60.0, growth=0.1))
 """In place of NEW where early and late ends are played, too: those with ROUGH."""
-ROUGH = Effort(work=150, grain=Grain(least=120.0, growth=0.2))
+ROUGH = Effort(work=60, grain=Grain(least=120.0, growth=0.2))
 
 
 class Reach(enum.StrEnum):

@@ -19,7 +19,6 @@ from bot.offers import alternatives
 from bot.plans import named, plan
 from bot.shipped import read_policy
 from bot.terms import Terms
-from bot.views import Refused
 from scheduler.engine import Engine
 from scheduler.events import Evicted, Finished, NodeObserved, Submitted
 from scheduler.layout import build_nodes
@@ -113,8 +112,8 @@ class Mixed:
 
     def _workload(self, ask: Ask, number: int) -> Workload:
         planned = plan(ask, self._people[number % len(self._people)], self.terms, self.now)
-        if isinstance(planned, Refused):
-            raise RuntimeError(f"the shipped policy refuses {ask}: {planned}")
+        if not isinstance(planned, Workload):
+            raise TypeError(f"the shipped policy refuses {ask}: {planned}")
         return named(planned, f"R-{number}")
 
     def _lease(self) -> Seconds:
