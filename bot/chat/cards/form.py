@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from bot.asks import Ask, Nearness, Provision, Together
 from bot.chat import grammar
 from bot.chat.actions import EDIT_FORM, FORM, FormPlace, Input
+from bot.chat.grammar.errors import Expected
 from bot.chat.grammar.request import LONGEST_NAME
 from bot.chat.grammar.spelling import spell_lease, spell_size, spell_topology
 from bot.chat.message import Block, plain_text
@@ -92,7 +93,7 @@ def read_form(voice: Voice, state: Mapping[str, object]) -> Filled:
         ask = read.ask
     else:
         wrong = read.missing if isinstance(read, grammar.Form) else read
-        errors[Input.SIZE.value] = _say(voice, wrong)
+        errors[Input.SIZE.value] = _say(voice, wrong, only=Expected.SIZE)
     least = _value(state, Input.MINIMUM)
     if least and not errors:
         read = grammar.parse(f"request {size} at least {least}")
@@ -107,7 +108,7 @@ def read_form(voice: Voice, state: Mapping[str, object]) -> Filled:
             ask = replace(ask, duration=timed.ask.duration)
         else:
             late = timed if isinstance(timed, grammar.GrammarError) else grammar.parse("1 gpu 0h")
-            errors[Input.LEASE.value] = _say(voice, late)
+            errors[Input.LEASE.value] = _say(voice, late, only=Expected.DURATION)
     name = " ".join((_value(state, Input.NAME) or "").split())
     if len(name) > LONGEST_NAME:
         errors[Input.NAME.value] = _say(voice, grammar.parse(f"1 gpu name {'x' * 61}"))
@@ -174,9 +175,12 @@ def mark_refused(
     return marked
 
 
-def _say(voice: Voice, wrong: object) -> str:
+def _say(voice: Voice, wrong: object, *, only: Expected | None = None) -> str:
+    """A mistake, at its field; `only` is what that field takes of all that a line may hold."""
     if not isinstance(wrong, grammar.GrammarError):
         raise TypeError(f"not an error of the grammar: {wrong!r}")
+    if only is not None and wrong.expected is Expected.OPTION:
+        wrong = replace(wrong, expected=only)
     return voice.words.form_error(wrong)
 
 

@@ -305,6 +305,13 @@ def test_zero_gpus_in_the_form_is_an_error_on_that_field(room: Room) -> None:
     assert room.desk.asks == []
 
 
+def test_a_word_in_a_field_is_told_what_that_field_takes(room: Room) -> None:
+    errors = json.loads(room.submit_form(size="zero", lease="soon").body)["errors"]
+    assert errors["size"].startswith("I do not understand zero here. How many GPUs?")
+    assert errors["lease"].startswith("I do not understand soon here. How long?")
+    assert all("priority" not in said for said in errors.values())
+
+
 def test_what_the_desk_refuses_stays_in_the_form_each_at_its_field(room: Room) -> None:
     code = RefusalCode
     room.desk.wrong = (
