@@ -144,6 +144,7 @@ CARDS = {
     ),
     "starting": dataclasses.replace(RUNNING, state=RequestState.ADMITTED),
     "running": RUNNING,
+    "overdue": dataclasses.replace(RUNNING, lease_ends=NOW - HOUR),
     "preempting": dataclasses.replace(RUNNING, state=RequestState.PREEMPTING),
     "evicting": dataclasses.replace(RUNNING, state=RequestState.EVICTING),
     "stopping": dataclasses.replace(RUNNING, state=RequestState.STOPPING),

@@ -132,7 +132,9 @@ class Standing(Reasons):
     def _lease(self, card: CardView) -> Markup:
         if card.lease_ends is None:
             return Markup()
-        return say("租期到 {ends} 为止。", ends=date(card.lease_ends))
+        over = card.lease_ends <= card.at
+        text = "租期已于 {ends} 到期。" if over else "租期到 {ends} 为止。"
+        return say(text, ends=date(card.lease_ends))
 
     def _stand_ended(self, card: CardView, ended_by: Markup | None) -> Markup:
         when = date(card.ended) if card.ended is not None else date(card.at)
@@ -153,7 +155,9 @@ class Standing(Reasons):
         elif card.state.final and card.ended is not None:
             parts.append(date(card.ended))
         elif card.lease_ends is not None:
-            parts.append(say("到 {ends}", ends=date(card.lease_ends)))
+            over = card.lease_ends <= card.at
+            text = "租期已于 {ends} 到期" if over else "到 {ends}"
+            parts.append(say(text, ends=date(card.lease_ends)))
         return join(" · ", parts)
 
     def holder(self, *, request: str, team: str, gpus: int, ends: float | None) -> Markup:

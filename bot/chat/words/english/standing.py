@@ -134,7 +134,9 @@ class Standing(Reasons):
     def _lease(self, card: CardView) -> Markup:
         if card.lease_ends is None:
             return Markup()
-        return say("The lease ends {ends}.", ends=date(card.lease_ends))
+        over = card.lease_ends <= card.at
+        text = "The lease ended {ends}." if over else "The lease ends {ends}."
+        return say(text, ends=date(card.lease_ends))
 
     def _stand_ended(self, card: CardView, ended_by: Markup | None) -> Markup:
         when = date(card.ended) if card.ended is not None else date(card.at)
@@ -155,7 +157,9 @@ class Standing(Reasons):
         elif card.state.final and card.ended is not None:
             parts.append(date(card.ended))
         elif card.lease_ends is not None:
-            parts.append(say("until {ends}", ends=date(card.lease_ends)))
+            over = card.lease_ends <= card.at
+            text = "lease ended {ends}" if over else "until {ends}"
+            parts.append(say(text, ends=date(card.lease_ends)))
         return join(" · ", parts)
 
     def holder(self, *, request: str, team: str, gpus: int, ends: float | None) -> Markup:
