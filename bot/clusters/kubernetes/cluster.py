@@ -9,6 +9,7 @@ in annotations, so both together lose nothing.
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
@@ -94,7 +95,8 @@ class KubernetesCluster:
         """Begin to watch; whether everything was listed in time."""
         for watcher in self.watchers:
             watcher.start()
-        return all(watcher.wait(seconds) for watcher in self.watchers)
+        end = time.monotonic() + seconds
+        return all(watcher.wait(max(0.0, end - time.monotonic())) for watcher in self.watchers)
 
     def close(self) -> None:
         """End watching and writing."""

@@ -47,6 +47,18 @@ def test_a_hold_runs_from_its_grant_and_pods_pass_up_to_its_size(house: KubeHous
     assert there["a"] == there["b"]
 
 
+def test_it_is_known_whose_a_pod_is(house: KubeHouse) -> None:
+    hold = ask(house, "k1", gpus=4)
+    house.create_pod("a", 2, request=hold)
+    house.create_pod("stranger", 2, request="R-9")
+    house.create_job("train", pods=1, gpus=8)
+    house.run()
+    whose = {name: house.cluster.request_of(TEAM, name) for name in nodes(house)}
+    (trained,) = [request for name, request in whose.items() if name.startswith("train-")]
+    assert (whose["a"], whose["stranger"], trained) == (hold, None, house.request("train").id)
+    assert house.cluster.request_of(TEAM, "nobody") is None
+
+
 def test_a_pod_that_ends_makes_room_for_the_next(house: KubeHouse) -> None:
     request = ask(house, "k1", gpus=4)
     for name in ("a", "b"):
