@@ -38,20 +38,27 @@ class Foresight:
         self.patience = GLANCE
         self._rests_until = 0.0
 
-    def glance(self, ask: Callable[[Engine, Seconds], T], *, late: Callable[[T], None]) -> T:
+    def glance(
+        self,
+        ask: Callable[[Engine, Seconds], T],
+        *,
+        late: Callable[[T], None],
+        queue: Seconds = 0.0,
+    ) -> T:
         """As `look`, for what is only good to know: not while others look, nor soon after.
 
         So looking ahead takes no more than its share of the processor, however many ask. It
         goes on in a thread of its own if it takes longer than `patience`: then NotReady is
-        raised, and `late` called with what was found in the end.
+        raised, and `late` called with what was found in the end. With `queue`, for what somebody
+        has asked for, it does not rest, and waits so long for others who look.
         """
-        if time.monotonic() < self._rests_until:
+        if not queue and time.monotonic() < self._rests_until:
             raise NotReady
         found: Future[T] = Future()
 
         def work() -> None:
             try:
-                found.set_result(self.look(ask, patience=0.0))
+                found.set_result(self.look(ask, patience=queue))
             except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
                 found.set_exception(error)
 

@@ -102,7 +102,7 @@ class Estimates(Giving):
         """As `Changing._change`; what still waits is looked at anew."""
         answer = super()._change(person_id, key, judge)
         if isinstance(answer, Changed) and answer.decided and answer.card.state is S.WAITING:
-            self._foresee(answer.card.request, STARE)
+            self._foresee(answer.card.request, queue=STARE)
             answer = dataclasses.replace(answer, card=self.card(answer.card.request))
         return answer
 
@@ -131,11 +131,13 @@ class Estimates(Giving):
 
     # -- looking ---------------------------------------------------------------------
 
-    def _foresee(self, request_id: str, patience: Seconds | None = None) -> None:
+    def _foresee(
+        self, request_id: str, patience: Seconds | None = None, *, queue: Seconds = 0.0
+    ) -> None:
         """Look ahead for a request and remember what was seen.
 
         Without `patience` it is a glance: what takes too long is remembered when it is there,
-        and stored and drawn with the next sweep.
+        and stored and drawn with the next sweep. With `queue` it waits its turn for so long.
         """
         with self._store.read() as view:
             request = view.requests.get(request_id)
@@ -151,7 +153,7 @@ class Estimates(Giving):
 
         try:
             if patience is None:
-                keep(self.foresight.glance(look, late=keep))
+                keep(self.foresight.glance(look, late=keep, queue=queue))
             else:
                 keep(self.foresight.look(look, patience=patience))
         except NotReady:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -13,6 +14,7 @@ from bot.asks import Change
 from bot.control.sweeps import LeaseSweep
 from bot.prospects import Offered, Prospect
 from bot.views import RefusalCode, Refused, Submitted
+from scheduler.engine import Engine
 from scheduler.forecast import Reach
 from scheduler.model import Basis
 from scheduler.offers import OfferKind
@@ -325,12 +327,23 @@ def test_what_is_only_good_to_know_waits_while_the_desk_rests(house: House) -> N
     assert house.desk.card(third.card.request).prospect is not None
 
 
-def test_a_look_that_takes_too_long_for_the_answer_is_kept_all_the_same(house: House) -> None:
+def test_a_look_that_takes_too_long_for_the_answer_is_kept_all_the_same(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     busy(house)
-    house.desk.foresight.patience = 0.0
+    foresight, answered = house.desk.foresight, threading.Event()
+    look = foresight.look
+
+    def look_late(ask: Callable[[Engine, float], object], *, patience: float) -> object:
+        answered.wait(10)
+        return look(ask, patience=patience)
+
+    monkeypatch.setattr(foresight, "look", look_late)
+    foresight.patience = 0.0
     answer = ask(house, gpus=8)
     request = answer.card.request
     assert answer.card.prospect is None
+    answered.set()
     eventually(lambda: house.desk.foresight.of(request))
     assert house.desk.card(request).prospect is not None
     house.desk.look_ahead()
