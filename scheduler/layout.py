@@ -33,8 +33,8 @@ from scheduler.model import (
 FlavorResource = tuple[FlavorName, ResourceName]
 
 HOSTNAME = "kubernetes.io/hostname"
-MODEL_LABEL = "gpubot.io/model"
-PROVISION_LABEL = "gpubot.io/provision"
+MODEL_LABEL = "gpubot.dev/model"
+PROVISION_LABEL = "gpubot.dev/provision"
 
 NO_POOL = PoolName("")
 

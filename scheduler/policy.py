@@ -341,7 +341,7 @@ def _check_meaning(marked: Marked, policy: Policy) -> None:
             raise marked.error(
                 ("flavors", name, "levels"),
                 f"must name each level once, from coarse to fine, and end with {HOSTNAME}",
-                f"levels: [gpubot.io/rack, {HOSTNAME}]",
+                f"levels: [gpubot.dev/rack, {HOSTNAME}]",
             )
     groups: dict[str, int] = {}
     for number, nodes in enumerate(policy.nodes):

@@ -52,7 +52,7 @@ _COHORT = CohortName("trace")
 _POOL = PoolName("trace")
 _NO_QUEUE = QueueName("")
 
-BLOCK, RACK = "gpubot.io/block", "gpubot.io/rack"
+BLOCK, RACK = "gpubot.dev/block", "gpubot.dev/rack"
 """Labels of the levels that a made-up cluster has."""
 
 KEPT_BY_TEAMS = 0.25

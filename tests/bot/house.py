@@ -51,9 +51,9 @@ flavors:
   reserved-h100:
     model: h100
     provision: reserved
-    node_labels: {{gpubot.io/model: h100}}
+    node_labels: {{gpubot.dev/model: h100}}
 nodes:
-  - {{name: h100, count: {NODES}, gpus: 8, labels: {{gpubot.io/model: h100}}}}
+  - {{name: h100, count: {NODES}, gpus: 8, labels: {{gpubot.dev/model: h100}}}}
 teams:
   nlp: {{gpus: 16}}
   vision: {{gpus: 16}}

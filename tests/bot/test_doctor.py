@@ -170,14 +170,14 @@ def test_nodes_that_lack_the_label_of_a_level_are_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     policy = tmp_path / "policy.yaml"
-    levels = "    levels: [gpubot.io/rack, kubernetes.io/hostname]\n  "
+    levels = "    levels: [gpubot.dev/rack, kubernetes.io/hostname]\n  "
     text = POLICY.replace(
         "    provision: reserved\n", f"    provision: reserved\n{levels}  "[:-4], 1
     )
     policy.write_text(text)
     monkeypatch.setenv("GPUBOT_POLICY", str(policy))
     examined = CliRunner().invoke(app, ["doctor"])
-    told = "node h100-0001 of reserved-h100 lacks the label gpubot.io/rack"
+    told = "node h100-0001 of reserved-h100 lacks the label gpubot.dev/rack"
     assert f"warn  nodes: {told}" in examined.output
     assert examined.exit_code == 0
     house = House(tmp_path, compile_policy(load_policy(text, "odd.yaml")))

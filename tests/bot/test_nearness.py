@@ -19,8 +19,8 @@ RACK = Together(Nearness.SAME, "rack")
 
 def layered() -> Layout:
     """The house's policy with its eight nodes in racks of two and blocks of four."""
-    levels = "levels: [gpubot.io/block, gpubot.io/rack, kubernetes.io/hostname]"
-    spans = "levels: {gpubot.io/block: 4, gpubot.io/rack: 2}"
+    levels = "levels: [gpubot.dev/block, gpubot.dev/rack, kubernetes.io/hostname]"
+    spans = "levels: {gpubot.dev/block: 4, gpubot.dev/rack: 2}"
     text = POLICY.replace("provision: reserved\n", f"provision: reserved\n    {levels}\n", 1)
     text = text.replace("gpus: 8, labels", f"gpus: 8, {spans}, labels", 1)
     return compile_policy(load_policy(text, "layered.yaml"))
@@ -39,10 +39,10 @@ def racks(tmp_path: Path) -> Iterator[House]:
 @pytest.mark.parametrize(
     ("said", "mode", "level"),
     [
-        (RACK, TopologyMode.REQUIRED, "gpubot.io/rack"),
-        (Together(Nearness.SAME, "racks"), TopologyMode.REQUIRED, "gpubot.io/rack"),
-        (Together(Nearness.PREFER, "BLOCK"), TopologyMode.PREFERRED, "gpubot.io/block"),
-        (Together(Nearness.PREFER, "gpubot.io/rack"), TopologyMode.PREFERRED, "gpubot.io/rack"),
+        (RACK, TopologyMode.REQUIRED, "gpubot.dev/rack"),
+        (Together(Nearness.SAME, "racks"), TopologyMode.REQUIRED, "gpubot.dev/rack"),
+        (Together(Nearness.PREFER, "BLOCK"), TopologyMode.PREFERRED, "gpubot.dev/block"),
+        (Together(Nearness.PREFER, "gpubot.dev/rack"), TopologyMode.PREFERRED, "gpubot.dev/rack"),
         (Together(Nearness.SAME, "host"), TopologyMode.REQUIRED, "kubernetes.io/hostname"),
         (Together(Nearness.SPREAD), TopologyMode.UNCONSTRAINED, None),
     ],
@@ -95,7 +95,7 @@ def test_the_card_names_the_domain_that_all_nodes_share(racks: House) -> None:
     assert len(card.nodes) == 2
     for name, _ in card.nodes:
         labels = nodes[name].labels
-        assert (labels["gpubot.io/block"], labels["gpubot.io/rack"]) == (block, rack)
+        assert (labels["gpubot.dev/block"], labels["gpubot.dev/rack"]) == (block, rack)
 
 
 def test_a_gang_in_two_racks_shares_only_its_block(racks: House) -> None:
@@ -123,7 +123,7 @@ def test_why_names_the_level_the_best_rack_and_what_it_lacks(racks: House) -> No
     why = racks.desk.card(wanted).explanation
     assert why is not None
     assert why.verdict.reason is WaitReason.TOPOLOGY
-    assert why.verdict.figures["level"] == "gpubot.io/rack"
+    assert why.verdict.figures["level"] == "gpubot.dev/rack"
     assert why.verdict.figures["in_domain"] == 1
     assert "/h100-rack-00" in str(why.verdict.figures["domain"])
 

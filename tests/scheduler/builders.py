@@ -34,7 +34,7 @@ from scheduler.model import (
 )
 
 H100 = FlavorName("h100")
-MODEL = "gpubot.io/model"
+MODEL = "gpubot.dev/model"
 
 
 def a_flavor(name: str = "h100", **more: object) -> Flavor:

@@ -195,7 +195,7 @@ class Scenario:
             self.engine.apply(Submitted(workload=workload))
             assert [a.workload for a in self.engine.cycle(self.now).admissions] == [workload.id]
             return
-        model = workload.pod_sets[0].node_selector.get("gpubot.io/model", "h100")
+        model = workload.pod_sets[0].node_selector.get("gpubot.dev/model", "h100")
         assignment = PodSetAssignment(
             name="main",
             count=len(nodes),

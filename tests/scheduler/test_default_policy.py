@@ -38,7 +38,7 @@ def routed(layout: Layout, **changes: object) -> Route:
 
 def test_it_describes_ten_thousand_reserved_gpus_all_of_them_given_out(layout: Layout) -> None:
     nodes = build_nodes(layout)
-    reserved = [n for n in nodes if n.labels["gpubot.io/provision"] == "reserved"]
+    reserved = [n for n in nodes if n.labels["gpubot.dev/provision"] == "reserved"]
     assert len(reserved) == 1250
     assert (
         sum(q.quotas[p].nominal for q in layout.queues for p in q.quotas if p[0] == "reserved-h100")

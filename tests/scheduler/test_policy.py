@@ -29,7 +29,7 @@ usage: {half_life: 7d, sampling_interval: 5m}
 flavors:
   h100:
     model: h100
-    node_labels: {gpubot.io/model: h100}
+    node_labels: {gpubot.dev/model: h100}
 nodes:
   - {name: a, count: 2, gpus: 8}
 teams:
@@ -80,7 +80,7 @@ CASES = {
     ),
     "levels that end above the nodes": (
         "    model: h100\n",
-        "    model: h100\n    levels: [gpubot.io/rack]\n",
+        "    model: h100\n    levels: [gpubot.dev/rack]\n",
         "flavors.h100.levels",
         "end with kubernetes.io/hostname",
     ),
@@ -251,9 +251,9 @@ def test_a_trace_may_bring_its_own_teams_only() -> None:
 
 
 def test_nodes_of_a_rack_share_its_label() -> None:
-    text = SMALL.replace("count: 2, gpus: 8", "count: 4, gpus: 8, levels: {gpubot.io/rack: 2}")
+    text = SMALL.replace("count: 2, gpus: 8", "count: 4, gpus: 8, levels: {gpubot.dev/rack: 2}")
     nodes = build_nodes(compile_policy(load_policy(text, "policy.yaml")))
-    assert [n.labels["gpubot.io/rack"] for n in nodes] == ["a-rack-001"] * 2 + ["a-rack-002"] * 2
+    assert [n.labels["gpubot.dev/rack"] for n in nodes] == ["a-rack-001"] * 2 + ["a-rack-002"] * 2
 
 
 def test_fair_sharing_is_switched_in_the_file() -> None:

@@ -96,7 +96,7 @@ def test_a_model_narrows_queue_overflow_and_nodes() -> None:
     found = route(LAYOUT, ask(model="h100"))
     assert isinstance(found, Route)
     assert (found.queue, found.overflow) == ("team-nlp", ("multi",))
-    assert found.node_selector == {"gpubot.io/model": "h100"}
+    assert found.node_selector == {"gpubot.dev/model": "h100"}
 
 
 def test_a_model_that_only_another_queue_has_goes_there() -> None:

@@ -89,7 +89,7 @@ RESERVATION = Reservation(
     queue=QueueName("shared-multi"),
     at=NOW + 5 * HOUR,
     nodes=(NodeName("gpu-0007"), NodeName("gpu-0012")),
-    domain="gpubot.io/rack=h100-rack-003",
+    domain="gpubot.dev/rack=h100-rack-003",
     gpus=16,
     since=NOW - HOUR,
     basis=Basis.UNKNOWN,
@@ -301,7 +301,7 @@ STARVING = notices.StarvingArgs(
     ),
 )
 PLAN = notices.PlanArgs(
-    at=NOW + 5 * HOUR, nodes=64, domain="gpubot.io/block=h100-block-001", basis=Basis.DECLARED
+    at=NOW + 5 * HOUR, nodes=64, domain="gpubot.dev/block=h100-block-001", basis=Basis.DECLARED
 )
 ENDED = notices.EndedArgs(
     request="R-1042",
@@ -344,7 +344,7 @@ DOUBTS = (
     NodeDoubt(
         node=NodeName("h100-0007"),
         doubt=Doubt.MISSING_LABEL,
-        what="gpubot.io/rack",
+        what="gpubot.dev/rack",
         flavor=FlavorName("reserved-h100"),
     ),
     NodeDoubt(node=NodeName("h100-0042"), doubt=Doubt.OVERFULL, what="nvidia.com/gpu", excess=2),

@@ -79,7 +79,7 @@ _FIGURES: dict[WaitReason, dict[str, int | float | str]] = {
     WaitReason.BEHIND: {"position": 3, "first": "R-1030"},
     WaitReason.NOT_EVALUATED: {},
 }
-_RACK: dict[str, int | float | str] = {"level": "gpubot.io/rack", "pods": 4, "per_pod": 8}
+_RACK: dict[str, int | float | str] = {"level": "gpubot.dev/rack", "pods": 4, "per_pod": 8}
 _DOMAINS: tuple[dict[str, int | float | str], ...] = (
     {**_RACK, "domain": "h100-block-001/h100-rack-003", "in_domain": 3},
     {**_RACK, "domain": "east/r17", "in_domain": 1},

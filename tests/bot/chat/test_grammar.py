@@ -241,7 +241,7 @@ _ASKS = st.builds(
             [
                 None,
                 Together(Nearness.SAME, "rack"),
-                Together(Nearness.PREFER, "gpubot.io/block"),
+                Together(Nearness.PREFER, "gpubot.dev/block"),
                 Together(Nearness.SPREAD),
             ]
         ),

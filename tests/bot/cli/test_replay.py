@@ -196,8 +196,8 @@ def test_racks_and_blocks_are_reported_by_level() -> None:
     shown = report(*given)
     assert isinstance(shown["levels"], dict)
     assert {level: found["domains"] for level, found in shown["levels"].items()} == {
-        "gpubot.io/block": 3,
-        "gpubot.io/rack": 5,
+        "gpubot.dev/block": 3,
+        "gpubot.dev/rack": 5,
     }
     said = run(*given).stdout
     assert " of 5 wholly free, room for a gang of " in said

@@ -16,7 +16,7 @@ from tests.bot.clusters.kubernetes.world import World
 from tests.bot.house import PEOPLE, START
 from tests.kube.server import ApiServer
 
-MODEL = {"gpubot.io/model": "h100", "gpubot.io/provision": "reserved"}
+MODEL = {"gpubot.dev/model": "h100", "gpubot.dev/provision": "reserved"}
 
 
 class KubeHouse(World):

@@ -80,7 +80,7 @@ def writes(tmp_path_factory: pytest.TempPathFactory) -> int:
 def _server() -> ApiServer:
     server = ApiServer()
     for number in range(1, 5):
-        server.add_node(f"n{number}", labels={"gpubot.io/model": "h100"})
+        server.add_node(f"n{number}", labels={"gpubot.dev/model": "h100"})
     server.add_namespace("team")
     return server
 

@@ -177,7 +177,7 @@ class Play:
 def test_gangs_are_whole_and_no_gpu_is_given_twice(steps: list[Create | Do]) -> None:
     with ApiServer() as api, TemporaryDirectory() as folder:
         for number in range(1, NODES + 1):
-            api.add_node(f"n{number}", labels={"gpubot.io/model": "h100"})
+            api.add_node(f"n{number}", labels={"gpubot.dev/model": "h100"})
         api.add_namespace(TEAM)
         play = Play(api, Path(folder))
         try:
