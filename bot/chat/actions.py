@@ -83,9 +83,7 @@ class _Value(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _storable(cls, value: object) -> object:
-        if isinstance(value, str) and storable(value) != value:
-            raise ValueError("text that no button of ours carries")
-        return value
+        return storable(value) if isinstance(value, str) else value
 
 
 class RequestValue(_Value):
@@ -93,6 +91,12 @@ class RequestValue(_Value):
 
     request: str = Field(pattern=r"^R-[0-9]{1,12}$")
     replace: bool = False
+
+
+class CancelValue(RequestValue):
+    """Cancel. `waiting`: its dialog spoke of a request that waits, and confirms no stop."""
+
+    waiting: bool = False
 
 
 class ExtendValue(_Value):

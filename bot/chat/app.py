@@ -28,6 +28,7 @@ from bot.chat.actions import (
     ActionId,
     AskValue,
     CallValue,
+    CancelValue,
     ExtendValue,
     FormPlace,
     LinkValue,
@@ -51,7 +52,7 @@ from bot.chat.message import Block, Lines, build
 from bot.chat.ports import Desk, Once, Threads
 from bot.chat.presses import AnswerLink, Confirmed, Keep, Press, Prolong, TakeOffer
 from bot.chat.replies import Body, Place, Replier, place_of
-from bot.chat.spoken import after_mention, is_said, make_storable
+from bot.chat.spoken import after_mention, as_delivered, is_said, make_storable
 from bot.chat.spool import Workers
 from bot.chat.voices import Voices
 from bot.chat.words import Words
@@ -260,9 +261,9 @@ class Chat:
         self._pressed(body, lambda value: grammar.Why(value.request))
 
     def on_cancel(self, ack: Ack, body: dict[str, Any]) -> None:
-        """Cancel, confirmed."""
+        """Cancel, confirmed; one that waited when the button was drawn is stopped only if asked."""
         ack()
-        self._pressed(body, lambda value: grammar.Cancel(value.request, confirmed=True))
+        self._pressed(body, lambda it: grammar.Cancel(it.request, confirmed=not it.waiting))
 
     def on_release(self, ack: Ack, body: dict[str, Any]) -> None:
         """Release, confirmed."""
@@ -314,7 +315,7 @@ class Chat:
         ack()
         value = self.value_of(body, AskValue)
         if value is not None:
-            said = grammar.parse(f"request {value.line}")
+            said = grammar.parse(as_delivered(f"request {value.line}"))
             place, key = place_of(body), _press_key(body)
             self.converse(said, place, key, private=True, meant=_button_key(body, place))
 
@@ -352,8 +353,8 @@ class Chat:
             here = self.threads.request_at(place.channel, str(body["event"]["thread_ts"]))
         self.converse(grammar.parse(text, here=here), place, f"event:{body['event_id']}")
 
-    def _pressed(self, body: Body, command: Callable[[RequestValue], grammar.Command]) -> None:
-        value = self.value_of(body, RequestValue)
+    def _pressed(self, body: Body, command: Callable[[CancelValue], grammar.Command]) -> None:
+        value = self.value_of(body, CancelValue)
         if value is None:
             return
         self.converse(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -27,6 +28,11 @@ def after_mention(text: str, bot: str) -> str:
     """What stands after the bot's name, or before it where nothing does: `mine @gpubot`."""
     before, _, after = text.partition(f"<@{bot}>")
     return after if after.strip() else before
+
+
+def as_delivered(line: str) -> str:
+    """A line of ours as Slack would hand it over, so that nothing in it is read as markup."""
+    return html.escape(line, quote=False)
 
 
 def make_storable(body: dict[str, Any], next: Callable[[], None]) -> None:  # noqa: A002 - Bolt's

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.chat.actions import ActionId, RequestValue
+from bot.chat.actions import ActionId, CancelValue, RequestValue
 from bot.chat.cards.changes import extend_button
 from bot.chat.cards.offers import ahead_parts, offer_buttons
 from bot.chat.markup import Markup
@@ -165,7 +165,7 @@ def _cancel(voice: Voice, view: CardView) -> Button:
     return Button(
         label=words.button_cancel,
         action=ActionId.CANCEL,
-        value=RequestValue(request=view.request).model_dump_json(),
+        value=CancelValue(request=view.request, waiting=True).model_dump_json(),
         confirm=Confirm(
             title=words.confirm_cancel_title(view.request),
             text=words.confirm_cancel(view.gpus),

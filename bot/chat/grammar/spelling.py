@@ -12,6 +12,7 @@ from bot.chat.grammar.vocabulary import VOCABULARY
 from scheduler.model import Spend
 
 _BARE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_QUOTES = (('"', '"'), ("«", "»"), ("「", "」"), ("“", "”"), ("'", "'"), ("‘", "’"))
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "m"))
 
 
@@ -215,4 +216,7 @@ def _word(text: str) -> str:
     """The word as it is, or quoted if it needs it, in the quotes that it does not hold."""
     if _BARE.fullmatch(text) and text.casefold() not in VOCABULARY.known:
         return text
-    return f"«{text}»" if '"' in text else f'"{text}"'
+    for opens, closes in _QUOTES:
+        if closes not in text:
+            return f"{opens}{text}{closes}"
+    return "«" + text.replace("»", "«") + "»"

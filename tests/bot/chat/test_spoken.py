@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -10,8 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.chat.actions import ActionId
-from bot.chat.spoken import after_mention, make_storable, storable
+from bot.asks import Ask
+from bot.chat import grammar
+from bot.chat.actions import ActionId, PageValue
+from bot.chat.cards.requests import buttons
+from bot.chat.spoken import after_mention, as_delivered, make_storable, storable
 from tests.bot.chat import saying
 from tests.bot.chat.slack_server import slack_server
 from tests.bot.chat.test_app import BOT, GPU, Room
@@ -113,18 +117,40 @@ def test_a_form_that_is_not_known_any_more_changes_nothing(room: Room, callback:
     assert room.desk.asks == []
 
 
-@pytest.mark.parametrize(
-    ("action", "value"),
-    [
-        (ActionId.NEXT, {"what": "a\x00", "page": 1}),
-        (ActionId.LINK, {"person": "U0BOB", "team": "\ud800", "agree": True}),
-        (ActionId.ORDER, {"kind": "pause", "target": "all\x00", "reason": "x"}),
-        (ActionId.ORDER, {"kind": "quota", "target": "nlp", "reason": "x"}),
-        (ActionId.ACKNOWLEDGE, {"call": "\x00"}),
-    ],
-)
-def test_no_button_of_ours_carries_that(
-    room: Room, action: ActionId, value: dict[str, Any]
-) -> None:
-    room.press(action, json.dumps({"v": 1, **value}))
+def test_a_quota_without_a_number_is_no_button_of_ours(room: Room) -> None:
+    value = {"v": 1, "kind": "quota", "target": "nlp", "reason": "x"}
+    room.press(ActionId.ORDER, json.dumps(value))
     assert "older message" in room.said("respond")[0]["text"]
+
+
+@given(st.text())
+def test_what_a_button_carries_can_be_stored(text: str) -> None:
+    value = json.dumps({"v": 1, "what": f"\x00{text}"[:80], "page": 1})
+    found = PageValue.model_validate_json(value)
+    assert found.what is not None
+    assert storable(found.what) == found.what
+
+
+_ANY_NAME = st.text(st.sampled_from("ab &<>@!|#;ampltgt«»「」“”\"'`"), min_size=1, max_size=20)
+
+
+@given(_ANY_NAME.filter(lambda name: name.strip() and "»" not in name))
+def test_the_line_of_a_button_asks_for_what_was_tried(name: str) -> None:
+    asked = Ask(gpus=16, model="h100", name=name)
+    line = f"request {grammar.spell(asked)}"
+    found = grammar.parse(as_delivered(line))
+    assert isinstance(found, grammar.Request)
+    assert dataclasses.replace(found.ask, text="") == asked
+
+
+def test_cancel_on_a_card_that_waited_stops_nothing_that_runs_by_now(room: Room) -> None:
+    drawn = buttons(saying.VOICE, room.desk.cards["R-1042"])
+    cancel = next(each for each in drawn if each.action is ActionId.CANCEL)
+    room.desk.cards["R-1042"] = saying.RUNNING
+    room.press(cancel.action, cancel.value)
+    question = room.said("respond")[0]
+    assert "Cancelling it stops everything it runs" in question["text"]
+    assert room.desk.cards["R-1042"].state.holding
+    (button,) = question["blocks"][-1]["elements"]
+    room.press(button["action_id"], button["value"])
+    assert "R-1042 is cancelled" in room.said("respond", count=2)[1]["text"]
