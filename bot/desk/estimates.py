@@ -220,8 +220,10 @@ class Estimates(Giving):
     def _find(
         self, engine: Engine, now: Seconds, person: Person, request: Request, offer: str
     ) -> Alternative | Refused:
-        """The alternative that an offer names, tried again."""
+        """The alternative that an offer names, tried again, unless it has started meanwhile."""
         before = request.workload
+        if engine.holds(before.id):
+            return refuse(RefusalCode.RUNS_ALREADY, request=request.id)
         planner = dataclasses.replace(self._directory.person(before.owner), role=person.role)
         all_of_them = alternatives(before, planner, self._terms, engine.reservations(), now)
         found = next((one for one in all_of_them if one.key == offer), None)

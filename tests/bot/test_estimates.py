@@ -6,6 +6,7 @@ import dataclasses
 import random
 import threading
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -236,6 +237,30 @@ def test_an_offer_is_taken_once_and_only_as_it_was_made(house: House) -> None:
     assert len([one for one in house.story(request) if one.reason == "edited"]) == 1
     late = house.desk.take(ADA.id, request, key, key="two")
     assert code(late) in {RefusalCode.OFFER_STALE, RefusalCode.RUNS_ALREADY}
+
+
+def test_an_offer_for_what_starts_in_the_same_moment_is_refused_clearly(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two people take two offers: the first starts it after the second was found waiting."""
+    for _ in range(2):
+        ask(house, LEA, gpus=8)
+    request = ask(house, gpus=8).card.request
+    prospect = ahead(house, request)
+    first = offer(prospect, OfferKind.PREEMPTIBLE)
+    second = next(one for one in prospect.offers if one.key != first.key)
+    look = house.desk.foresight.look
+
+    def overtaken(*args: Any, **more: Any) -> Any:
+        monkeypatch.setattr(house.desk.foresight, "look", look)
+        assert isinstance(house.desk.take(LEA.id, request, first.key, key="first"), Changed)
+        house.step()
+        assert house.state(request) is S.ADMITTED
+        return look(*args, **more)
+
+    monkeypatch.setattr(house.desk.foresight, "look", overtaken)
+    answer = house.desk.take(ADA.id, request, second.key, key="second")
+    assert code(answer) is RefusalCode.RUNS_ALREADY
 
 
 def test_an_offer_for_what_runs_or_has_ended_is_refused_clearly(house: House) -> None:
