@@ -22,6 +22,7 @@ LENGTHS: Mapping[Period, Seconds] = {
     Period.MONTH: 30 * 86400.0,
 }
 """How far each report looks back."""
+_SHORT = 600.0  # seconds; the estimates of shorter mean waits are judged by the clock alone
 _GAP = 1800.0  # seconds without a sample that are a gap in a line, not a slope
 
 
@@ -81,19 +82,22 @@ class Guess:
     """How good the expected starts were of what started in a period.
 
     `error` is the median in seconds; `relative` all errors together over all waits, so that a
-    few seconds off an instant start weigh nothing. `late` of `count` started later than the
-    whole range that was named.
+    few seconds off an instant start weigh nothing, and None where those waited minutes only, of
+    which no share says anything. `late` of `count` started later than the whole range that was
+    named.
     """
 
     count: int
     error: float
-    relative: float
+    relative: float | None
     late: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportView:
     """`/gpu report`: a period in figures. Times are epoch seconds; `team` if it is about one.
+
+    `since` is later than the period's begin where nothing is known of what was before.
 
     `utilisation` and `fragmentation` are means over the samples, None without any.
     """
@@ -135,7 +139,10 @@ def accounts(
     until: dt.datetime,
     entitled: Mapping[str, int] | None = None,
 ) -> tuple[Account, ...]:
-    """GPU-hours, waits and preemptions by a name: who is entitled in that order, then by name."""
+    """GPU-hours, waits and preemptions by a name: who is entitled in that order, then by name.
+
+    Quota counts from `since` on, as use does: see `known_since`.
+    """
     owned = entitled or {}
     hours: dict[str, float] = defaultdict(float)
     waited: dict[str, list[float]] = defaultdict(list)
@@ -162,6 +169,14 @@ def accounts(
         )
         for one in named
     )
+
+
+def known_since(
+    gauges: Sequence[Gauge], grants: Sequence[Grant], begin: dt.datetime
+) -> dt.datetime:
+    """From when on a period is known: its begin, or the first sample or grant after that."""
+    seen = [one.at for one in gauges[:1]] + [one.begun for one in grants]
+    return max(begin, min(seen, default=begin))
 
 
 def most(found: Iterable[Account], limit: int = MOST_PEOPLE) -> tuple[Account, ...]:
@@ -202,7 +217,7 @@ def judge(estimates: Sequence[Estimate]) -> Guess | None:
     return Guess(
         count=len(errors),
         error=median(errors),
-        relative=sum(errors) / waited if waited else 0.0,
+        relative=sum(errors) / waited if waited >= _SHORT * len(errors) else None,
         late=late,
     )
 

@@ -43,6 +43,7 @@ class Reporting(Office):
             estimates = view.estimates.settled(begin, end)
             starvations = view.transitions.count(STARVING, begin, end)
             interventions = view.interventions.count(begin, end)
+        begin = reports.known_since(gauges, grants, begin)
         entitled = self._entitled(team)
         people = reports.accounts(grants, _owner, begin, end)
         return ReportView(

@@ -25,6 +25,7 @@ from bot.reports import (
     most,
 )
 from bot.views import RefusalCode, Refused
+from scheduler.model import TeamName
 from storage.accounts import Gauge, Grant, Outcome
 from storage.records import Estimate, Source
 from tests.bot.house import ADA, BEN, House
@@ -189,6 +190,9 @@ def test_estimates_are_judged_by_what_happened() -> None:
         )
     )
     assert found == Guess(count=3, error=HOUR, relative=3 / 7, late=1)
+    short = judge((estimate("R-1", likely=0.05, high=0.1, started=0.1),))
+    assert short is not None
+    assert short.relative is None, "six minutes: no share says anything"
     assert judge((estimate("R-4", likely=None, high=None, started=9),)) is None
 
 
@@ -207,6 +211,10 @@ def test_the_desk_reports_what_ran(house: House) -> None:
     assert hours == pytest.approx({"nlp": 8 * (HOUR + 5) / HOUR, "vision": 4 * (HOUR + 5) / HOUR})
     assert report.gpu_hours == pytest.approx(sum(hours.values()))
     assert [person.name for person in report.people] == [ADA.id, BEN.id]
+    known = (report.until - report.since) / HOUR
+    assert known == pytest.approx((HOUR + 5) / HOUR), "nothing is known of what was before"
+    entitled = {team.name: team.entitled / known for team in report.teams}
+    assert entitled == {team: house.control.terms.team_nominal(TeamName(team)) for team in entitled}
     assert report.utilisation == pytest.approx(12 / 64)
     assert report.fragmentation == pytest.approx(4 / 64)
     assert {pool.name: pool.waits.starts for pool in report.pools}["team"] == 2

@@ -42,7 +42,9 @@ def test_who_is_requeued_starts_waiting_anew_at_his_own_priority() -> None:
     again = aging.requeued(RULE, raised, 500.0)
     assert (again.priority, again.raised, again.created) == (100, 0, 10.0)
     assert aging.since(again) == 500.0
-    assert aging.requeued(None, raised, 500.0) is raised
+    unruled = aging.requeued(None, raised, 500.0)
+    assert (unruled.priority, unruled.raised) == (raised.priority, 10), "no rule, nothing taken"
+    assert aging.since(unruled) == 500.0
 
 
 def test_who_is_restored_has_what_he_had_when_he_started() -> None:

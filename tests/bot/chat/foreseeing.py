@@ -85,6 +85,18 @@ _FIRST = Estimate(
     high=moment(NOW + 2 * HOUR),
     basis=Basis.DECLARED,
 )
+_ANOTHER = dataclasses.replace(
+    PROSPECT,
+    offers=(
+        Offered(
+            key="0123456789abcde2",
+            kind=OfferKind.OTHER_MODEL,
+            change=Change(model="a100"),
+            changes=(FieldChange(field=FieldName.MODEL, before="h100", after="a100"),),
+            start=NOW,
+        ),
+    ),
+)
 WHEN = WhenView(card=FORESEEN, first=_FIRST)
 WHENS = (
     WHEN,
@@ -92,6 +104,7 @@ WHENS = (
         WhenView(card=dataclasses.replace(WAITING, prospect=Prospect(forecast=one, at=NOW)))
         for one in FORECASTS
     ),
+    WhenView(card=dataclasses.replace(WAITING, prospect=_ANOTHER)),
     WhenView(card=WAITING),
     WhenView(
         card=RUNNING,

@@ -22,6 +22,7 @@ from bot.chat.cards.form import form
 from bot.chat.cards.home import home
 from bot.chat.message import Lines, Message, build
 from bot.chat.voice import Voice
+from bot.reports import Guess
 from scheduler.model import Basis, LimitKind, PreemptionRule, Verdict, WaitReason
 from storage.records import Audience, Recipe, RecipeKind
 from tests.bot.chat import foreseeing, identity, notifying, saying
@@ -290,27 +291,13 @@ def _messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message
     )
     yield "recipes", lambda: _recipes(voice)
     yield "fair", lambda: [reports.fair(voice, FAIR)]
-    yield (
-        "report",
-        lambda: [
-            reports.report(voice, REPORT),
-            reports.report(voice, dataclasses.replace(REPORT, team="nlp", teams=REPORT.teams[:1])),
-            reports.report(voice, REPORT, digest=True),
-            reports.report(voice, dataclasses.replace(REPORT, gpu_hours=0.0, points=())),
-        ],
-    )
+    yield "report", lambda: [*_reports(voice), reports.report(voice, REPORT, digest=True)]
     yield "status", lambda: [lists.status(voice, each) for each in _statuses()]
     yield "queue", lambda: [lists.queue(voice, each) for each in _queues()]
     yield "why", lambda: [requests.why(voice, each) for each in _whys()]
     teamless = views.MineView(person=saying.ANN, open=(), ended=(), at=saying.NOW, may_ask=False)
     yield "mine", lambda: [lists.mine(voice, saying.HOME.mine), lists.mine(voice, teamless)]
-    yield (
-        "map",
-        lambda: [
-            build([Lines(voice.words.map_text(view))])
-            for view in (saying.MAP, dataclasses.replace(saying.MAP, by=views.Grouping.TEAM))
-        ],
-    )
+    yield "map", lambda: [build([Lines(voice.words.map_text(view))]) for view in _maps()]
     yield "help", lambda: [lists.general_help(voice, admin=admin) for admin in (False, True)]
     yield "help-verbs", lambda: [lists.verb_help(voice, verb) for verb in grammar.Verb]
     yield "reasons", lambda: [requests.card(voice, _because(reason)) for reason in WaitReason]
@@ -321,6 +308,23 @@ def _messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message
     yield from orders.messages(voice)
     yield from identity.messages(voice)
     yield from _alerts(voice)
+
+
+def _reports(voice: Voice) -> list[Message]:
+    """Of all, of one team, of a period without use, and of a bot younger than its period."""
+    young = dataclasses.replace(
+        REPORT,
+        since=REPORT.until - 3600.0,
+        guess=Guess(count=3, error=60.0, relative=None, late=1),
+        guesses={},
+    )
+    one_team = dataclasses.replace(REPORT, team="nlp", teams=REPORT.teams[:1])
+    unused = dataclasses.replace(REPORT, gpu_hours=0.0, points=())
+    return [reports.report(voice, view) for view in (REPORT, one_team, unused, young)]
+
+
+def _maps() -> list[views.MapView]:
+    return [saying.MAP, dataclasses.replace(saying.MAP, by=views.Grouping.TEAM)]
 
 
 def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
@@ -340,16 +344,7 @@ def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]
     yield "starving-oncall", _notice(voice, saying.STARVING, Audience.ONCALL)
     yield (
         "starving-plan",
-        lambda: [
-            alerts.notice(
-                voice,
-                saying.STARVING.model_copy(
-                    update={"plan": saying.PLAN.model_copy(update={"basis": basis})}
-                ),
-                Audience.CHANNEL,
-            )
-            for basis in Basis
-        ],
+        lambda: [alerts.notice(voice, _starving(basis), Audience.CHANNEL) for basis in Basis],
     )
     yield "ended", _notice(voice, saying.ENDED, Audience.THREAD)
     yield "ended-owner", _notice(voice, saying.ENDED, Audience.PERSON)
@@ -383,6 +378,11 @@ def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]
         "redirected",
         lambda: [alerts.redirected(voice, requests.card(voice, saying.WAITING), "C0GONE")],
     )
+
+
+def _starving(basis: Basis) -> notices.StarvingArgs:
+    plan = saying.PLAN.model_copy(update={"basis": basis})
+    return saying.STARVING.model_copy(update={"plan": plan})
 
 
 OVERSTAYED = {"overstayed": True}
@@ -468,8 +468,12 @@ def _statuses() -> list[views.StatusView]:
     team = dataclasses.replace(nobody, about="nlp", rows=(saying.RUNNING, saying.WAITING))
     request = dataclasses.replace(nobody, about="R-1042", rows=(saying.RUNNING,))
     odd = dataclasses.replace(nobody, doubts=saying.DOUBTS)
+    levels = tuple(
+        dataclasses.replace(one, whole_free=0, largest=0) for one in saying.CLUSTER.levels
+    )
+    full = dataclasses.replace(nobody, cluster=dataclasses.replace(saying.CLUSTER, levels=levels))
     undelivered = dataclasses.replace(nobody, letters=notifying.LETTERS)
-    return [own, about, nobody, team, request, odd, undelivered]
+    return [own, about, nobody, team, request, odd, undelivered, full]
 
 
 def _queues() -> list[views.QueueView]:

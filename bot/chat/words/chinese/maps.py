@@ -70,7 +70,12 @@ class Maps(Units):
         sizes = [
             say("一个{level}内 {gpus}", level=self.level(one.level), gpus=self.gpus(one.largest))
             for one in levels
+            if one.largest
         ]
+        if not sizes:
+            return say(
+                "{kind}：整体空闲 {free}；现在放不下任何整组。", kind=kind, free=self.several(free)
+            )
         return say(
             "{kind}：整体空闲 {free}；现在放得下的最大整组：{sizes}。",
             kind=kind,

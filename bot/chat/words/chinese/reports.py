@@ -10,7 +10,7 @@ from bot.asks import Period
 from bot.chat.markup import Markup, date, join, plain, say
 from bot.chat.words.chinese.units import Units
 from bot.fairness import Borrower, FairView
-from bot.reports import Account, Guess, ReportView, Waits
+from bot.reports import LENGTHS, Account, Guess, ReportView, Waits
 from bot.views import TeamShare
 
 _SPANS = {Period.DAY: "一天", Period.WEEK: "一周", Period.MONTH: "30 天"}
@@ -80,9 +80,13 @@ class Reports(Units):
     def report_title(self, view: ReportView) -> Markup:
         """Which period, of whom."""
         whom = say("团队 {team} · ", team=view.team) if view.team is not None else Markup()
+        known = Markup()
+        if view.until - view.since < LENGTHS[view.period]:
+            known = say("，{since} 起有记录", since=date(view.since))
         return say(
-            "*报告* · {whom}截至 {until} 的{span}",
+            "*报告* · {whom}截至 {until} 的{span}{known}",
             whom=whom,
+            known=known,
             span=_SPANS[view.period],
             until=date(view.until),
         )
@@ -128,11 +132,13 @@ class Reports(Units):
         return say("   按资源池：{rows}", rows=join("，", rows))
 
     def _guess(self, guess: Guess) -> Markup:
+        share = Markup()
+        if guess.relative is not None:
+            share = say("等待时间的 {part:.0%}，", part=guess.relative)
         return say(
-            "• 预计启动时间的误差中位数 {error}（等待时间的 {relative:.0%}，{count}），"
-            "{late:,} 个晚于预计",
+            "• 预计启动时间的误差中位数 {error}（{share}{count}），{late:,} 个晚于预计",
             error=self.span(guess.error),
-            relative=guess.relative,
+            share=share,
             count=self.count(guess.count, "次预计"),
             late=guess.late,
         )

@@ -65,7 +65,12 @@ class Maps(Units):
         sizes = [
             say("in one {level} has {gpus}", level=one.level, gpus=self.gpus(one.largest))
             for one in levels
+            if one.largest
         ]
+        if not sizes:
+            return say(
+                "{kind}: {free} wholly free; no gang fits now.", kind=kind, free=self.several(free)
+            )
         return say(
             "{kind}: {free} wholly free; the largest gang that fits now {sizes}.",
             kind=kind,

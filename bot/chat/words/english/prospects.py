@@ -96,6 +96,8 @@ class Prospects(Changes):
         if offer.kind in _PLAIN:
             return kind
         what = self.field_changes(offer.changes[:1], names)
+        if offer.kind is OfferKind.OTHER_MODEL:  # the change says it all
+            return what
         return say("{kind} ({what})", kind=kind, what=what)
 
     def when_caveat(self) -> Markup:

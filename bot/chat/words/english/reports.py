@@ -10,7 +10,7 @@ from bot.asks import Period
 from bot.chat.markup import Markup, date, join, plain, say
 from bot.chat.words.english.units import Units
 from bot.fairness import Borrower, FairView
-from bot.reports import Account, Guess, ReportView, Waits
+from bot.reports import LENGTHS, Account, Guess, ReportView, Waits
 from bot.views import TeamShare
 
 _SPANS = {Period.DAY: "day", Period.WEEK: "week", Period.MONTH: "30 days"}
@@ -82,9 +82,13 @@ class Reports(Units):
     def report_title(self, view: ReportView) -> Markup:
         """Which period, of whom."""
         whom = say(" of team {team}", team=view.team) if view.team is not None else Markup()
+        known = Markup()
+        if view.until - view.since < LENGTHS[view.period]:
+            known = say(", known since {since}", since=date(view.since))
         return say(
-            "*Report{whom}* · the {span} up to {until}",
+            "*Report{whom}* · the {span} up to {until}{known}",
             whom=whom,
+            known=known,
             span=_SPANS[view.period],
             until=date(view.until),
         )
@@ -130,11 +134,14 @@ class Reports(Units):
         return say("   by pool: {rows}", rows=join(", ", rows))
 
     def _guess(self, guess: Guess) -> Markup:
+        share = Markup()
+        if guess.relative is not None:
+            share = say("{part:.0%} of the wait, ", part=guess.relative)
         return say(
-            "• expected starts were off by {error} in the median ({relative:.0%} of the wait, "
-            "{count}), {late:,} started later than said",
+            "• expected starts were off by {error} in the median ({share}{count}), "
+            "{late:,} started later than said",
             error=self.span(guess.error),
-            relative=guess.relative,
+            share=share,
             count=self.count(guess.count, "estimate"),
             late=guess.late,
         )
