@@ -34,7 +34,7 @@ def foresee_drain(
     engine: Engine, wish: Wish, node: NodeName, until: Seconds | None, now: Seconds
 ) -> Preview:
     """Who runs on the node."""
-    hits = tuple(_hit(workload, admission, now) for workload, admission in on_node(engine, node))
+    hits = tuple(Hit.of(workload, admission, now) for workload, admission in on_node(engine, node))
     return Preview(wish=wish, where=node, hits=hits, until=until)
 
 
@@ -52,7 +52,7 @@ def foresee_preemption(
         if not helps:
             return None
     starts = 0 if winner is None else winner.workload.gpus
-    hit = _hit(target.workload, target.admission, now)
+    hit = Hit.of(target.workload, target.admission, now)
     return Preview(wish=wish, where=target.id, hits=(hit,), starts=starts)
 
 
@@ -70,21 +70,10 @@ def foresee_quota(copy: Engine, wish: Wish, queue: Queue, flavor: str, now: Seco
     return Preview(
         wish=wish,
         where=str(queue.name),
-        hits=tuple(_hit(*known[one], now) for one in ids if one in known),
+        hits=tuple(Hit.of(*known[one], now) for one in ids if one in known),
         starts=sum(grant.gpus(one) for grant, one in started if one is not None),
         over=copy.over(queue.name),
         until=wish.end.at(now),
         at_once=bounds.per_cycle,
         an_hour=bounds.per_hour,
-    )
-
-
-def _hit(workload: Workload, admission: Admission, now: Seconds) -> Hit:
-    return Hit(
-        request=workload.id,
-        name=workload.name,
-        owner=workload.owner,
-        team=workload.team,
-        gpus=admission.gpus(workload),
-        ran=max(0.0, now - admission.at),
     )
