@@ -26,7 +26,7 @@ Order of those who get one:
 from __future__ import annotations
 
 from scheduler import aging
-from scheduler.checks import check
+from scheduler.checks import is_barred
 from scheduler.model import NodeName, Reservation, Seconds, WorkloadId
 from scheduler.openings import Opening, find_opening
 from scheduler.pending import Key, order_key
@@ -154,7 +154,7 @@ def _may_have(state: State, waiting: Waiting) -> bool:
     """Whether it could start once there is room: it is possible, and its queue lets it."""
     number, workload = waiting.shapes[0][0], waiting.workload
     queue = state.queues[number]
-    if queue.paused or check(state, workload) is not None:
+    if queue.paused or is_barred(state, workload):
         return False
     return not queue.strict or next(queue.keys(state.ledger.score)) == workload.id
 

@@ -2,6 +2,7 @@
 
 Looks at the policy's limits up the cohort tree and at the nodes that are known, ready or
 not, as if nobody else were there. Before the first node is known only quota is looked at.
+Quota that people have lowered for a while makes nobody impossible: that is waited for.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from scheduler.layout import Flavor
 from scheduler.model import GPU, LimitKind, PodSet, QueueName, Refusal, Workload
 from scheduler.packing import shortfall
 from scheduler.pending import shape_of
+from scheduler.quota import QuotaTree
 from scheduler.state import State
 from scheduler.topology import Place, Space
 
@@ -25,62 +27,71 @@ def check(state: State, workload: Workload) -> Refusal | None:
 
     The answer is the same for all of one shape until the nodes change, and is kept.
     """
-    key = (workload.queue, workload.overflow, shape_of(workload), state.nodes.version)
+    return _kept(state, workload, state.ceiling)
+
+
+def is_barred(state: State, workload: Workload) -> bool:
+    """Whether it could not start with quota as it stands now, whatever others do."""
+    return _kept(state, workload, state.tree) is not None
+
+
+def _kept(state: State, workload: Workload, tree: QuotaTree) -> Refusal | None:
+    shape, highest = shape_of(workload), tree is state.ceiling
+    key = (workload.queue, workload.overflow, shape, state.nodes.version, highest)
     if len(state.checked) > ANSWERS_AT_MOST:
         state.checked.clear()
     if key not in state.checked:
-        state.checked[key] = _check(state, workload)
+        state.checked[key] = _check(state, workload, tree)
     return state.checked[key]
 
 
-def _check(state: State, workload: Workload) -> Refusal | None:
+def _check(state: State, workload: Workload, tree: QuotaTree) -> Refusal | None:
     first: Refusal | None = None
     for name in (workload.queue, *workload.overflow):
-        refusal = _check_in(state, workload, name)
+        refusal = _check_in(state, workload, name, tree)
         if refusal is None:
             return None
         first = first or refusal
     return first
 
 
-def _check_in(state: State, workload: Workload, name: QueueName) -> Refusal | None:
-    number = state.tree.queue_index.get(name)
+def _check_in(state: State, workload: Workload, name: QueueName, tree: QuotaTree) -> Refusal | None:
+    number = tree.queue_index.get(name)
     if number is None:
         return Refusal(limit=LimitKind.NO_QUEUE, where=name, asked=workload.gpus, most=0)
     choices = state.menu(number, shape_of(workload), workload)
     if choices.impossible:
         return Refusal(limit=LimitKind.NO_FLAVOR, where=name, asked=workload.gpus, most=0)
-    refusal = _over_quota(state, number, choices)
+    refusal = _over_quota(tree, number, choices)
     if refusal is None and state.nodes.known:
-        refusal = _over_nodes(state, number, workload, choices)
+        refusal = _over_nodes(state, tree, number, workload, choices)
     return refusal
 
 
-def _over_quota(state: State, number: int, choices: Menu) -> Refusal | None:
+def _over_quota(tree: QuotaTree, number: int, choices: Menu) -> Refusal | None:
     taken: dict[int, int] = {}
     for groups in choices.groups:
         for options in groups:
-            if not any(_possible(state, number, option, taken) for option in options):
-                return _quota_refusal(state, number, options, taken)
-            option = next(o for o in options if _possible(state, number, o, taken))
+            if not any(_possible(tree, number, option, taken) for option in options):
+                return _quota_refusal(tree, number, options, taken)
+            option = next(o for o in options if _possible(tree, number, o, taken))
             for column, amount in option.amounts:
                 taken[column] = taken.get(column, 0) + amount
     return None
 
 
-def _possible(state: State, number: int, option: Option, taken: dict[int, int]) -> bool:
-    first = number * state.tree.width
+def _possible(tree: QuotaTree, number: int, option: Option, taken: dict[int, int]) -> bool:
+    first = number * tree.width
     return all(
-        amount + taken.get(column, 0) <= state.tree.potential[first + column]
+        amount + taken.get(column, 0) <= tree.potential[first + column]
         for column, amount in option.amounts
     )
 
 
 def _quota_refusal(
-    state: State, number: int, options: tuple[Option, ...], taken: dict[int, int]
+    tree: QuotaTree, number: int, options: tuple[Option, ...], taken: dict[int, int]
 ) -> Refusal:
     """The resource that is shortest, at the flavor that offers most of it."""
-    tree = state.tree
     column, asked, most = max(
         (
             (column, amount + taken.get(column, 0), tree.potential[number * tree.width + column])
@@ -95,7 +106,9 @@ def _quota_refusal(
     return Refusal(limit=kind, where=tree.names[node], asked=asked, most=most)
 
 
-def _over_nodes(state: State, number: int, workload: Workload, choices: Menu) -> Refusal | None:
+def _over_nodes(
+    state: State, tree: QuotaTree, number: int, workload: Workload, choices: Menu
+) -> Refusal | None:
     """Whether the nodes, empty, could hold the gang; pod sets see those before them."""
     space = Space.best_case(state.nodes)
     for members in group(workload.pod_sets):
@@ -103,7 +116,7 @@ def _over_nodes(state: State, number: int, workload: Workload, choices: Menu) ->
         options = [
             option
             for option in (groups[0] if groups else ())
-            if _possible(state, number, option, {})
+            if _possible(tree, number, option, {})
         ]
         placed = [state.flavors[o.flavor] for o in options if state.flavors[o.flavor].levels]
         if not placed:

@@ -216,6 +216,11 @@ class Engine:
         self._state.settle()
         return checks.check(self._state, workload)
 
+    def barred(self, workload: Workload) -> bool:
+        """Whether it cannot start before quota that was changed by hand is another again."""
+        self._state.settle()
+        return checks.is_barred(self._state, workload)
+
     def grade(self, team: TeamName, asked: Priority, gpus: int) -> budgets.Grade | Refusal:
         """The priority class that a team's request may have, by the team's budgets."""
         if not budgets.budgets_of(self._state.layout, team):

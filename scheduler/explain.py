@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from scheduler.checks import check
+from scheduler.checks import check, is_barred
 from scheduler.gangs import find_largest
 from scheduler.layout import Reclaim
 from scheduler.model import (
@@ -291,6 +291,8 @@ def _shortage(state: State, nomination: Nomination) -> tuple[Verdict, Iterable[R
         "limit": tree.subtree[node * tree.width + column],
         "used": usage[node * tree.width + column],
     }
+    if is_barred(state, nomination.waiting.workload):
+        figures["lowered"] = 1  # by hand, or it would be refused
     under = {q for q in range(tree.queues) if q == node or node in tree.path[q]}
     holders = (r for r in state.running.values() if r.charge.queue in under and column in r.columns)
     return Verdict(reason=WaitReason.QUOTA, figures=figures), holders

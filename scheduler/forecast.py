@@ -111,6 +111,8 @@ class Forecaster:
         self._refresh(now)
         if refusal is not None:
             return _never(workload, now, refusal)
+        if self._engine.barred(asked):
+            return _stuck(workload, now)
 
         effort = WAITING_VAGUE if self._base(Quarter.LIKELY).vague else WAITING
         lines = {Quarter.LIKELY: self._waiting(Quarter.LIKELY, workload, effort)}
@@ -143,17 +145,13 @@ class Forecaster:
     def _consider(
         self, workload: Workload, now: Seconds, variants: Sequence[Variant]
     ) -> Considered:
-        refusal = self._engine.check(workload)
+        refusal, barred = self._engine.check(workload), self._engine.barred(workload)
         base = self._base(Quarter.LIKELY)
         effort = VAGUE if base.vague else NEW
-        line = (
-            self._with(workload, Quarter.LIKELY, effort)
-            if refusal is None
-            else base.branch(effort.grain)
-        )
+        line = base.branch(effort.grain) if barred else self._with(workload, Quarter.LIKELY, effort)
         if workload.id in line.started:
             return Considered(_read({Quarter.LIKELY: line}, workload.id, effort))
-        possible = [v for v in variants if self._engine.check(v.workload) is None]
+        possible = [v for v in variants if not self._engine.barred(v.workload)]
         search = Search(base, line, workload, possible)
         while search.goes_on() and effort.allows(line, search.spent):
             search.look()
@@ -161,6 +159,8 @@ class Forecaster:
                 break
         if refusal is not None:
             return Considered(_never(workload.id, now, refusal), search.offers())
+        if barred:
+            return Considered(_stuck(workload.id, now), search.offers())
         lines = {Quarter.LIKELY: line}
         effort = replace(effort, work=effort.work - search.spent)
         play(line, workload.id, effort)
@@ -212,15 +212,18 @@ def play(line: Timeline, wanted: WorkloadId, effort: Effort) -> None:
 
 
 def _never(workload: WorkloadId, now: Seconds, refusal: Refusal) -> Forecast:
+    return replace(_stuck(workload, now), reason=Reach.NEVER, refusal=refusal)
+
+
+def _stuck(workload: WorkloadId, now: Seconds) -> Forecast:
     return Forecast(
         workload=workload,
         low=None,
         likely=None,
         high=None,
         basis=Basis.UNKNOWN,
-        reason=Reach.NEVER,
+        reason=Reach.STUCK,
         horizon=now,
-        refusal=refusal,
     )
 
 

@@ -19,7 +19,8 @@ from scheduler.state import State
 Record = TypeVar("Record")
 
 SHARED = (
-    "by_usage", "flavors", "guarded", "layout", "realm", "realm_queues", "rounds", "shares", "tree",
+    "by_usage", "ceiling", "flavors", "guarded", "layout", "realm", "realm_queues", "rounds",
+    "shares", "tree",
 )  # fmt: skip
 """Never changed after the state was made, only replaced."""
 

@@ -21,8 +21,10 @@ from scheduler.events import (
     Stuck,
 )
 from scheduler.lapse import lift
+from scheduler.layout import FlavorResource, Limits
 from scheduler.model import Figure, NodeName, Seconds, Workload, WorkloadId
 from scheduler.nomination import Nomination, Outcome, nominate
+from scheduler.quota import QuotaTree
 from scheduler.shares import Shares
 from scheduler.standing import Claim, EngineError, Running, Waiting
 from scheduler.state import State
@@ -91,6 +93,7 @@ def _change_quota(state: State, event: QuotaChanged) -> None:
 def recount(state: State) -> None:
     """Quota was changed: what is used up to which node of the tree is counted anew."""
     state.tree = state.tree.measured(state.layout)
+    state.ceiling = _ceiling(state)
     state.shares = Shares(state.layout, state.tree)
     running = state.running.values()
     promised = [claim.charge for claim in state.claims.values()]
@@ -105,6 +108,29 @@ def recount(state: State) -> None:
             state.wait(claim.waiting.workload)
     state.forget_bounds()
     state.release_all()
+
+
+def _ceiling(state: State) -> QuotaTree:
+    """The tree with what the policy gives or people do, whichever is more: what they set ends."""
+    policy = state.overrides.policy
+    if not policy:
+        return state.tree
+    queues = [
+        replace(queue, quotas=_greater(queue.quotas, policy[queue.name]))
+        if queue.name in policy
+        else queue
+        for queue in state.layout.queues
+    ]
+    return state.tree.measured(replace(state.layout, queues=tuple(queues)))
+
+
+def _greater(
+    ours: Mapping[FlavorResource, Limits], own: Mapping[FlavorResource, Limits]
+) -> dict[FlavorResource, Limits]:
+    return {
+        pair: replace(limits, nominal=max(limits.nominal, own[pair].nominal))
+        for pair, limits in ours.items()
+    }
 
 
 def over(state: State, number: int) -> int:

@@ -58,6 +58,7 @@ class State:
 
     layout: Layout
     tree: QuotaTree = field(init=False)
+    ceiling: QuotaTree = field(init=False)
     nodes: Nodes = field(init=False)
     present: Book = field(init=False)
     future: Book = field(init=False)
@@ -104,7 +105,7 @@ class State:
     )
 
     def __post_init__(self) -> None:
-        self.tree = QuotaTree(self.layout)
+        self.tree = self.ceiling = QuotaTree(self.layout)
         self.nodes = Nodes(
             tuple(f for f in self.layout.flavors if f.levels and f.levels[-1] != HOSTNAME)
         )

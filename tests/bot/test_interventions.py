@@ -460,6 +460,17 @@ def test_lowered_quota_is_over_by_n_and_stops_nobody(house: House) -> None:
     assert house.state(waits) is S.ADMITTED  # the policy's quota is back
 
 
+def test_who_asks_for_quota_that_is_taken_for_an_hour_gets_in_line(house: House) -> None:
+    order(house, K.QUOTA, "nlp", gpus=0, end=End(after=HOUR), confirmed=True)
+    waits = house.ask()
+    house.step()
+    assert house.state(waits) is S.WAITING
+    assert reason(house, waits) is WaitReason.QUOTA
+    house.step(HOUR)
+    house.step()
+    assert house.state(waits) is S.ADMITTED
+
+
 def test_raised_quota_shows_whom_it_would_stop_before_it_does(house: House) -> None:
     lent = [run(house, person=BEN, nodes=4, preemptible=True) for _ in range(2)]
     wants = house.ask(ADA, nodes=1)

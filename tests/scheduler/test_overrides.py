@@ -21,9 +21,10 @@ from scheduler.events import (
     QuotaChanged,
     Stuck,
 )
+from scheduler.forecast import Reach
 from scheduler.invariants import check_invariants
 from scheduler.layout import EvictionBounds, Options, Reclaim
-from scheduler.model import GPU, FlavorName, NodeName, QueueName, WaitReason, WorkloadId
+from scheduler.model import GPU, FlavorName, LimitKind, NodeName, QueueName, WaitReason, WorkloadId
 from scheduler.standing import EngineError
 from tests.scheduler.builders import H100, Cluster, a_layout, a_node, a_queue, a_workload, names
 from tests.scheduler.worlds import QUEUES, World, layouts
@@ -55,7 +56,8 @@ def test_lowered_quota_stops_nobody_and_admits_nobody_until_it_fits() -> None:
     assert not cluster.cycle(3600.0)
     assert cluster.engine.over(A) == 8
     verdict = cluster.engine.explain(W("c"), cluster.now).verdict
-    assert verdict.reason is WaitReason.EXCEEDS_LIMIT or verdict.figures["available"] == 0
+    assert verdict.reason is WaitReason.QUOTA
+    assert verdict.figures["available"] == 0
     cluster.finish("a")
     assert not cluster.cycle()
     assert cluster.engine.over(A) == 0
@@ -73,6 +75,60 @@ def test_the_policys_quota_comes_back_and_with_it_those_who_wait() -> None:
     assert names(cluster.cycle().admissions) == ["a"]
     assert not cluster.engine.in_force().quotas
     check_invariants(cluster.engine)
+
+
+@pytest.mark.parametrize("gpus", [0, 4])
+def test_quota_that_is_lowered_for_a_while_is_waited_for(gpus: int) -> None:
+    cluster = a_cluster()
+    asks = a_workload("a", "A", 1, 8)
+    cluster.engine.apply(quota("A", gpus))
+    assert cluster.engine.check(asks) is None
+    assert cluster.engine.barred(asks)
+    assert cluster.engine.preview(asks, cluster.now).reason is Reach.STUCK
+    cluster.submit(asks)
+    assert not cluster.cycle()
+    verdict = cluster.engine.explain(W("a"), cluster.now).verdict
+    assert verdict.reason is WaitReason.QUOTA
+    assert (verdict.figures["asked"], verdict.figures["limit"]) == (8, gpus)
+    assert (verdict.figures["available"], verdict.figures["lowered"]) == (gpus, 1)
+    assert cluster.engine.forecast(W("a"), cluster.now).reason is Reach.STUCK
+    assert cluster.engine.fork().check(asks) is None
+    cluster.engine.apply(quota("A", None))
+    assert not cluster.engine.barred(asks)
+    assert names(cluster.cycle().admissions) == ["a"]
+
+
+def test_what_the_policy_never_gives_is_refused_whatever_quota_was_lowered() -> None:
+    cluster = a_cluster()
+    cluster.engine.apply(quota("A", 4))
+    refusal = cluster.engine.check(a_workload("a", "A", 3, 8))
+    assert refusal is not None
+    assert (refusal.limit, refusal.where, refusal.most) == (LimitKind.QUEUE, "A", 16)
+
+
+def test_quota_that_is_lent_no_more_for_a_while_is_waited_for_by_those_who_borrow() -> None:
+    cluster = a_cluster()
+    asks = a_workload("b", "B", 1, 8)
+    cluster.engine.apply(quota("A", 0))
+    assert cluster.engine.check(asks) is None
+    cluster.submit(asks)
+    assert not cluster.cycle()
+    assert cluster.engine.explain(W("b"), cluster.now).verdict.reason is WaitReason.QUOTA
+    cluster.engine.apply(quota("A", None))
+    assert names(cluster.cycle().admissions) == ["b"]
+
+
+def test_quota_that_is_raised_for_a_while_lets_more_be_asked_for() -> None:
+    cluster = a_cluster()
+    cluster.engine.apply(quota("A", 8))
+    cluster.engine.apply(quota("B", 8))
+    more = a_workload("b", "B", 3, 8)
+    for number in (3, 4):
+        cluster.engine.apply(NodeObserved(node=a_node(f"n{number}")))
+    assert cluster.engine.check(more) is None  # A's 16 by the policy, and 8 by hand
+    assert cluster.engine.barred(more)
+    cluster.engine.apply(quota("B", None))
+    assert cluster.engine.check(more) is not None
 
 
 def test_raised_quota_is_taken_back_from_those_who_borrow() -> None:

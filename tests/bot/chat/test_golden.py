@@ -89,6 +89,8 @@ _DOMAINS: tuple[dict[str, int | float | str], ...] = (
     {**_RACK, "level": "kubernetes.io/hostname", "domain": "h100-0007", "in_domain": 2},
 )
 """A required level that no domain can hold now."""
+_LOWERED = {**_FIGURES[WaitReason.QUOTA], "limit": 4, "available": 4, "lowered": 1}
+"""Quota that people have lowered for a while."""
 _Row = tuple[views.RefusalCode, dict[str, int | float | str], tuple[str, ...], LimitKind | None]
 _REFUSED: list[_Row] = [
     (views.RefusalCode.NO_SUCH_PERSON, {"person": "dan"}, (), None),
@@ -304,6 +306,10 @@ def _messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message
     yield (
         "reasons-domain",
         lambda: [requests.card(voice, _because(WaitReason.TOPOLOGY, more)) for more in _DOMAINS],
+    )
+    yield (
+        "reasons-quota-lowered",
+        lambda: [requests.card(voice, _because(WaitReason.QUOTA, _LOWERED))],
     )
     yield from orders.messages(voice)
     yield from identity.messages(voice)

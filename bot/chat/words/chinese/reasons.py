@@ -92,6 +92,8 @@ class Reasons(Units):
         """The one thing to do, or to expect, about that reason."""
         figures = Figures(verdict.figures)
         asked, free = asked_for(figures), left_over(figures)
+        if verdict.reason is WaitReason.QUOTA and figures.number("lowered"):
+            return say("配额被人工调整过：调整结束后才能启动。")
         if verdict.reason is WaitReason.QUOTA and asked and free is not None and asked > free:
             text = "那里再空出 {short:,} 卡后启动；少要一些会更快。"
             return say(text, short=int(asked - max(0, free)))

@@ -90,6 +90,8 @@ class Reasons(Units):
         """The one thing to do, or to expect, about that reason."""
         figures = Figures(verdict.figures)
         asked, free = asked_for(figures), left_over(figures)
+        if verdict.reason is WaitReason.QUOTA and figures.number("lowered"):
+            return say("Quota was changed by hand: it can start once that ends.")
         if verdict.reason is WaitReason.QUOTA and asked and free is not None and asked > free:
             text = "It starts when {short:,} more come free there, or sooner if you ask for fewer."
             return say(text, short=int(asked - max(0, free)))
