@@ -81,7 +81,16 @@ def card_of(
         longer=longer(request, terms) if holding is not None else None,
         prospect=prospect,
         recipe=request.recipe,
+        to_back=_goes_to_back(request),
     )
+
+
+def _goes_to_back(request: Request) -> bool:
+    """Whether it is being stopped by hand for nobody: then it counts as asked for at that time."""
+    if request.state is not RequestState.PREEMPTING or request.admission is None:
+        return False
+    began = request.started.timestamp() if request.started else request.admission.at
+    return request.workload.created > began
 
 
 def _pods(workload: Workload, holding: Admission | None) -> int:

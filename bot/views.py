@@ -103,7 +103,8 @@ class CardView:
 
     `gpus` are those it holds, `asked` all that it wants, which is more after a smaller start;
     `least` are those of the smallest start that would do, 0 where only the whole does.
-    `provision` is there where one was asked for.
+    `provision` is there where one was asked for. `to_back` says that it is being stopped by hand
+    for nobody, and will wait at the back of its queue.
     """
 
     request: str
@@ -144,6 +145,7 @@ class CardView:
     provision: str = ""
     prospect: Prospect | None = None
     recipe: Recipe | None = None
+    to_back: bool = False
 
     @property
     def whole(self) -> str:

@@ -327,7 +327,8 @@ def test_preempting_shows_first_whom_it_hits_and_then_tells_them_all(house: Hous
     assert audit(house) == []
     done = order(house, K.PREEMPT, runs, beneficiary=second, confirmed=True)
     assert isinstance(done, Intervened)
-    assert house.state(runs) is S.PREEMPTING
+    card = house.desk.card(runs)
+    assert (card.state, card.to_back) == (S.PREEMPTING, False)
     (notice, _thread) = house.said("displaced")
     args = notice.notice.args
     assert (notice.notice.audience, notice.notice.target) == (Audience.PERSON, ADA.id)
@@ -348,14 +349,13 @@ def test_who_is_stopped_for_nobody_waits_at_the_back_also_after_a_restart(house:
     order(house, K.PREEMPT, runs, confirmed=True)
     house.restart()
     house.step()
+    card = house.desk.card(runs)
+    assert (card.state, card.to_back) == (S.PREEMPTING, True)
     house.step(STOP_TIME)
     house.step()
     assert house.state(first) is S.ADMITTED
-    positions = [
-        house.desk.card(one).explanation.position  # type: ignore[union-attr]
-        for one in (second, runs)
-    ]
-    assert positions == [1, 2]
+    why = [house.desk.card(one).explanation for one in (second, runs)]
+    assert [one and one.position for one in why] == [1, 2]
 
 
 def test_nobody_is_stopped_for_one_who_would_not_start(house: House) -> None:

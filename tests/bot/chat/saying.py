@@ -155,6 +155,7 @@ CARDS = {
     ),
     "released": dataclasses.replace(_ENDED, state=RequestState.RELEASED, ended_by=ANN),
     "expired": dataclasses.replace(_ENDED, state=RequestState.EXPIRED),
+    "preempted-by-hand": dataclasses.replace(RUNNING, state=RequestState.PREEMPTING, to_back=True),
 }
 
 CLUSTER = views.ClusterView(

@@ -119,6 +119,8 @@ class Standing(Reasons):
             since = card.started if card.started is not None else card.created
             first = say("自 {since} 起运行在 {place}。", since=date(since), place=place)
         elif card.state is RequestState.PREEMPTING:
+            if card.to_back:
+                return say("正在被人工停止，之后排到队尾。")
             return say("正在为另一个请求让出资源，排队位置保留。")
         elif card.state is RequestState.EVICTING:
             return say(

@@ -119,6 +119,8 @@ class Standing(Reasons):
             since = card.started if card.started is not None else card.created
             first = say("Since {since} on {place}.", since=date(since), place=place)
         elif card.state is RequestState.PREEMPTING:
+            if card.to_back:
+                return say("It is being stopped by hand and goes to the back of its queue.")
             text = "It is being stopped for another request and keeps its place in line."
             return say(text)
         elif card.state is RequestState.EVICTING:
