@@ -49,7 +49,7 @@ def test_what_waits_says_when_and_an_offer_is_taken_by_a_press(rig: Rig) -> None
     ada.press(GENERAL, card["ts"], button)
     eventually(lambda: rig.house.state(request) is S.ADMITTED)
     assert rig.house.request(request).workload.gpus == 16
-    ada.press(GENERAL, card["ts"], button)  # the card as it was
+    ada.press(GENERAL, answer["ts"], button)  # the first answer, which stays as it was
     eventually(lambda: [m for m in ada.private(GENERAL) if "runs already" in m["text"]])
     rig.settled()
     assert "3×8 → 2×8" in "".join(m["text"] for m in ada.thread(GENERAL, card["ts"]))
