@@ -59,7 +59,7 @@ from bot.chat.words import Words
 from bot.views import NotReady, RefusalCode, Refused
 
 COMMAND = "/gpu"
-WORKERS = 24  # a handler may wait a second for the first decision
+WORKERS = 64  # many may wait for a look ahead, and keep no other from being acknowledged
 _LOST_TRIGGER = frozenset({"expired_trigger_id", "trigger_expired", "invalid_trigger_id"})
 _Value = TypeVar("_Value", bound=BaseModel)
 Ack = Callable[..., object]

@@ -31,6 +31,7 @@ from storage.states import RequestState
 
 S = RequestState
 STARE = 5.0  # seconds somebody who asks for nothing else may
+FRESH: Seconds = 10.0  # what was foreseen so lately is told again, as of then
 SWEPT = 100  # requests looked at in one sweep
 WHOLE = 5  # of these, so many get offers worked out
 MOVED: Seconds = 300.0  # a card is drawn again when its start moves by more
@@ -75,11 +76,11 @@ class Estimates(Giving):
         return Tried(card=dataclasses.replace(self._card_of(request), prospect=prospect), ask=ask)
 
     def when(self, person_id: str, request_id: str) -> WhenView | Refused:
-        """When a request is expected to start, looked at anew. Anybody may ask."""
+        """When a request is expected to start, as of now or a moment ago. Anybody may ask."""
         request = self._request(request_id)
         if isinstance(request, Refused):
             return request
-        if request.state is S.WAITING:
+        if request.state is S.WAITING and not self._lately(request.id):
             self._foresee(request.id, STARE)
         card = seen_by(self._directory.person(person_id), self.card(request.id))
         with self._store.read() as view:
@@ -128,6 +129,11 @@ class Estimates(Giving):
         self.foresight.look(lambda engine, now: self._renew(engine, now, waiting), patience=STARE)
         moved = [one for one in waiting if _moved(before[one.id], self.foresight.of(one.id))]
         self._keep(waiting, moved)
+
+    def _lately(self, request_id: str) -> bool:
+        """Whether a request was looked at a moment ago."""
+        known = self.foresight.of(request_id)
+        return known is not None and 0.0 <= self._control.clock.now() - known.at < FRESH
 
     # -- looking ---------------------------------------------------------------------
 

@@ -62,7 +62,7 @@ def _follow(mirror: dict[str, str], lines: list[bytes]) -> None:
         mirror[name] = metadata["resourceVersion"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(before=_acts, after=st.lists(_acts, max_size=4))
 def test_mirror_of_a_list_and_a_watch_is_the_truth(before: list[_Act], after: list[Any]) -> None:
     api = ApiServer()

@@ -45,7 +45,7 @@ from tests.scheduler.worlds import QUEUES, World, layouts, workloads
 
 RACK = "example.com/rack"
 CAREFUL = settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -32,7 +32,7 @@ def without_the_bound() -> Iterator[None]:
         yield
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data())
 def test_what_could_be_done_is_worth_trying(data: st.DataObject) -> None:
     world = World(data.draw(layouts()))

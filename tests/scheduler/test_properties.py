@@ -19,7 +19,7 @@ from tests.scheduler.builders import a_node
 from tests.scheduler.worlds import World, layouts, workloads
 
 CAREFUL = settings(
-    max_examples=120,
+    max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -187,7 +187,7 @@ _LINES = st.one_of(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(_LINES, st.none() | st.just("R-1"))
 def test_any_line_gives_a_command_or_an_error_inside_the_line(text: str, here: str | None) -> None:
     result = read(text, here)
@@ -196,7 +196,7 @@ def test_any_line_gives_a_command_or_an_error_inside_the_line(text: str, here: s
         assert not isinstance(read(result.example, here), GrammarError)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(_LINES)
 def test_an_error_creates_nothing(text: str) -> None:
     said = grammar.parse(text)

@@ -325,7 +325,7 @@ _COMMANDS = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(_COMMANDS)
 def test_a_command_put_into_words_is_read_back(command: grammar.Command) -> None:
     line = grammar.spell_command(command)
