@@ -21,6 +21,7 @@ from scheduler.model import Seconds
 
 T = TypeVar("T")
 GLANCE = 0.5  # seconds an answer waits for a look ahead
+SHARED = 2.0  # seconds for which those who queue may share a copy
 KEPT = 10_000  # prospects that are remembered for cards
 
 
@@ -33,6 +34,7 @@ class Foresight:
         self._origin: Engine | None = None
         self._copy: Engine | None = None
         self._revision = -1
+        self._taken = 0.0
         self._known: dict[str, Prospect] = {}
         self.rest = 1.0  # seconds of rest for each second of looking
         self.patience = GLANCE
@@ -69,16 +71,24 @@ class Foresight:
             found.add_done_callback(lambda done: _tell(done, late))
             raise NotReady from None
 
-    def look(self, ask: Callable[[Engine, Seconds], T], *, patience: Seconds) -> T:
+    def look(
+        self, ask: Callable[[Engine, Seconds], T], *, patience: Seconds, shared: bool = False
+    ) -> T:
         """Ask a copy of the engine as it is now, which may be changed at will only if forked.
 
-        Raises NotReady without an engine, or when others look for longer than `patience`.
+        Who has to queue may share the copy of a moment ago with those before him, if that is
+        good enough for him: `shared`. Raises NotReady without an engine, or when others look for
+        longer than `patience`.
         """
-        if not self._lock.acquire(timeout=patience):
+        alone = self._lock.acquire(blocking=False)
+        if not alone and not self._lock.acquire(timeout=patience):
             raise NotReady
         try:
             began = time.monotonic()
-            copy = self._control.read(self._fresh)
+            if shared and not alone and self._copy is not None and began - self._taken < SHARED:
+                copy = self._copy
+            else:
+                copy = self._control.read(self._fresh)
             found = ask(copy, self._control.clock.now())
             ended = time.monotonic()
             self._rests_until = ended + self.rest * (ended - began)
@@ -90,7 +100,7 @@ class Foresight:
         """The copy as it is, if nothing has happened since, else a new one."""
         same = self._origin is engine and self._revision == engine.revision
         if self._copy is None or not same:
-            self._copy = engine.fork()
+            self._copy, self._taken = engine.fork(), time.monotonic()
             self._origin, self._revision = engine, engine.revision
         return self._copy
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,6 +48,18 @@ class Excess:
         self._own: dict[tuple[int, float], tuple[int, Ints]] = {}
         self._total = _table(state)
         self._most: dict[tuple[int, int, int, int, float], int] = {}
+
+    def fork(self, state: State) -> Excess:
+        """The same for a fork of its state, which need not measure what has not changed."""
+        self._refresh()
+        other = copy(self)
+        other._take_over(state)  # noqa: SLF001 - its copy
+        return other
+
+    def _take_over(self, state: State) -> None:
+        self._state, self._version, self._most = state, (-1, -1), {}
+        self._seen, self._of, self._own = self._seen.copy(), self._of.copy(), self._own.copy()
+        self._total = self._total.copy()
 
     def may_lie(
         self,

@@ -33,8 +33,8 @@ FLAT = (
 """Collections of values."""
 
 OWN = (
-    "_excess", "_guests", "alarms", "brake", "broken", "claims", "flips", "future", "history",
-    "leaving", "ledger", "nodes", "outlook", "overrides", "present", "queues", "ranks",
+    "_excess", "_guests", "_like", "alarms", "brake", "broken", "claims", "flips", "future",
+    "history", "leaving", "ledger", "nodes", "outlook", "overrides", "present", "queues", "ranks",
     "reservations", "running", "users", "waiting",
 )  # fmt: skip
 """Each copied in its own way, below."""
@@ -106,7 +106,8 @@ def fork_state(state: State, *, brief: bool = False) -> State:
     other.broken = {one: nodes.copy() for one, nodes in state.broken.items()}
     other.ranks = [ranks.copy() for ranks in state.ranks]
     other._guests = [guests.copy() for guests in state._guests]  # noqa: SLF001 - its copy
-    other._excess = {}  # noqa: SLF001 - worked out again when asked for
+    other._excess = {key: one.fork(other) for key, one in state._excess.items()}  # noqa: SLF001
+    other._like = state if brief else None  # noqa: SLF001 - nothing happens to it: see above
     other.running = (
         OnDemand(state.running, _running)
         if brief

@@ -92,6 +92,7 @@ class State:
     releases: list[int] = field(init=False)
     turnover: list[int] = field(init=False)
     _excess: dict[tuple[int, float], Excess] = field(init=False, default_factory=dict)
+    _like: State | None = field(init=False, default=None)
     rounds: int = field(init=False)
     flavors: dict[FlavorName, Flavor] = field(init=False)
     _guests: list[set[int]] = field(init=False)
@@ -238,6 +239,7 @@ class State:
         """What follows from who may be stopped, and from quota, is worked out anew."""
         self.outlook.forget()
         self._excess.clear()
+        self._like = None
         self.checked.clear()
 
     def recall(self) -> list[Running]:
@@ -283,7 +285,9 @@ class State:
         root = self.tree.root[number]
         found = self._excess.get((root, below))
         if found is None:
-            found = self._excess[root, below] = Excess(self, root, below)
+            known = None if self._like is None else self._like.excess(number, below)
+            found = Excess(self, root, below) if known is None else known.fork(self)
+            self._excess[root, below] = found
         return found
 
     def _rank(self, running: Running) -> None:

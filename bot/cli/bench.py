@@ -1,9 +1,10 @@
 """`gpubot bench chat`: how fast the bot answers when the cluster is full and the queue long.
 
-The real bot over a real socket to a local workspace, SQLite in a temporary folder, and the
-default policy's cluster with 5,000 running and 10,000 waiting requests. An acknowledgement
-is timed from the page's request to its reply, an answer from there to the private message:
-first for one person alone, then for two hundred at once (`bot.cli.rush`).
+The real bot over a real socket to a local workspace in a process of its own, SQLite in a
+temporary folder, and the default policy's cluster with 5,000 running and 10,000 waiting
+requests. An acknowledgement is timed from the page's request to its reply, an answer from
+there to the private message: first for one person alone, then for two hundred at once
+(`bot.cli.rush`).
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from bot import logs
 from bot.cli import rush
-from bot.cli.crowded import CHANNEL, fill, in_workspace
+from bot.cli.crowded import CHANNEL, fill, served
 from bot.cli.figures import Figure, show
+from bot.cli.outside import outside
 from bot.composition import Core
 from bot.workspace.server import WorkspaceServer
 from bot.workspace.visitor import Visitor
@@ -48,13 +51,22 @@ def run_bench_chat(rounds: int, seconds: float) -> bool:
         figures = [_idle_cycle(core)]
         file = Path(folder) / "people.yaml"
         file.write_text(rush.workspace_file(people), encoding="utf-8")
-        with in_workspace(Path(folder), core, file) as server:
-            figures += _commands(server, rounds)
-            crowded, spoken, lost = rush.measure(server, people, seconds)
+        speak = partial(_speak, people=people, rounds=rounds, seconds=seconds)
+        with outside(Path(folder), file, speak) as slack, served(Path(folder), core, slack.door):
+            said, spoken, lost = slack.measure()
     console.print(
         f"{spoken:,} commands of {len(people)} people in {seconds:g} s, {lost} unanswered"
     )
-    return show(console, [*figures, *crowded]) and not lost
+    return show(console, [*figures, *said]) and not lost
+
+
+def _speak(
+    server: WorkspaceServer, people: Sequence[Person], rounds: int, seconds: float
+) -> tuple[list[Figure], int, int]:
+    """What people do in the workspace: the figures, how many commands of all, how many lost."""
+    alone = _commands(server, rounds)
+    crowded, spoken, lost = rush.measure(server, people, seconds)
+    return [*alone, *crowded], spoken, lost
 
 
 def _idle_cycle(core: Core) -> Figure:

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from bot.asks import Ask
 from bot.chat.spool import Spool
+from bot.cli.outside import Door
 from bot.clock import ManualClock
 from bot.clusters.simulated import SimulatedCluster
 from bot.composition import Bot, Core, build_core
@@ -18,10 +19,6 @@ from bot.people import Directory
 from bot.plans import Load
 from bot.settings import read_settings
 from bot.shipped import read_policy
-from bot.workspace.options import Options
-from bot.workspace.people import load_people
-from bot.workspace.rates import RateLimits
-from bot.workspace.server import WorkspaceServer
 from scheduler.layout import build_nodes
 from scheduler.policy import compile_policy
 from storage.records import Person, Setting
@@ -64,26 +61,18 @@ def _load(team: str) -> Load:
 
 
 @contextmanager
-def in_workspace(
-    folder: Path, core: Core, people_file: Path | None = None
-) -> Iterator[WorkspaceServer]:
-    server = WorkspaceServer(
-        state_path=folder / "workspace.jsonl",
-        directory=load_people(people_file),
-        options=Options(limits=RateLimits.off()),
-    )
-    server.start()
+def served(folder: Path, core: Core, door: Door) -> Iterator[None]:
+    """The bot in a workspace."""
     settings = read_settings(
-        slack_api_url=server.api_url,
-        bot_token=server.options.bot_token,
-        app_token=server.options.app_token,
+        slack_api_url=door.api_url,
+        bot_token=door.bot_token,
+        app_token=door.app_token,
         channel="gpu-resources",
         oncall_channel="gpu-oncall",
     )
     bot = Bot(core, settings, spool=Spool(folder / "bench.spool"))
     bot.start()
     try:
-        yield server
+        yield
     finally:
         bot.stop()
-        server.stop()

@@ -69,7 +69,9 @@ class Estimates(Giving):
             return self._with_example(planned, ask, person, now)
         request = new_request(planned, UNNAMED, ask.text, Source.CHAT, now)
         prospect = self.foresight.look(
-            lambda engine, at: self._consider(engine, at, request, person), patience=STARE
+            lambda engine, at: self._consider(engine, at, request, person),
+            patience=STARE,
+            shared=True,
         )
         if prospect is None:
             raise NotReady

@@ -13,6 +13,7 @@ import pytest
 from bot.answers import Changed, Tried, WhenView
 from bot.asks import Change
 from bot.control.sweeps import LeaseSweep
+from bot.desk.estimates import FRESH
 from bot.prospects import Offered, Prospect
 from bot.views import RefusalCode, Refused, Submitted
 from scheduler.engine import Engine
@@ -383,3 +384,20 @@ def test_whoever_is_first_in_any_line_keeps_a_lease_from_growing(house: House) -
     his = house.desk.extend(BEN.id, "R-1005", HOUR, key=house.key())
     assert isinstance(his, Refused)
     assert his.args["first"] == hero
+
+
+def test_when_tells_again_what_was_foreseen_a_moment_ago(house: House) -> None:
+    busy(house)
+    request = ask(house, gpus=8).card.request
+
+    def told_as_of() -> float:
+        found = house.desk.when(BEN.id, request)
+        assert isinstance(found, WhenView)
+        assert found.card.prospect is not None
+        return found.card.prospect.at
+
+    first = told_as_of()
+    house.clock.advance(FRESH - 1.0)
+    assert told_as_of() == first
+    house.clock.advance(2.0)
+    assert told_as_of() == first + FRESH + 1.0
