@@ -108,7 +108,7 @@ class Settings(BaseSettings):
             raise ValueError(f"names a {backend} database; SQLite and PostgreSQL are supported")
         return value
 
-    @field_validator("policy", "people", "groups")
+    @field_validator("policy", "people", "groups", "templates")
     @classmethod
     def _readable(cls, value: Path | None) -> Path | None:
         if value is not None and not value.is_file():

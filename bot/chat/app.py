@@ -55,6 +55,7 @@ from bot.chat.replies import Body, Place, Replier, place_of
 from bot.chat.spoken import after_mention, as_delivered, is_said, make_storable
 from bot.chat.spool import Workers
 from bot.chat.voices import Voices
+from bot.chat.whole import WholePresses
 from bot.chat.words import Words
 from bot.views import NotReady, RefusalCode, Refused
 
@@ -110,6 +111,7 @@ def build_app(
     logger = discreet_logger("gpubot.chat")
     for name in LIBRARY_LOGGERS:
         discreet_logger(name)
+    handlers = workers or new_workers()
     app = App(
         client=WebClient(base_url=client.base_url),  # the token comes from `authorize`
         logger=logger,
@@ -118,11 +120,12 @@ def build_app(
         token_verification_enabled=False,
         attaching_conversation_kwargs_enabled=False,
         ignoring_self_events_enabled=False,  # see `echo`; handlers of messages look for themselves
-        listener_executor=workers or new_workers(),
+        listener_executor=handlers,
     )
     chat = Chat(
         desk=desk, voices=voices, once=once, threads=threads, client=client, identity=identity
     )
+    app.use(WholePresses(chat.reject_press, handlers))
     app.use(make_storable)
     chat.register(app)
     app.error(Faults(chat, logger).handle)

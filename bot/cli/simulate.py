@@ -6,19 +6,22 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 import yaml
 
+from scheduler.manifests.problems import ALL_FILES, Problem
 from scheduler.simulation.cases import Answer, CaseError, is_head, play_case, read_case
 from scheduler.simulation.comparison import compare, compare_messages
 from scheduler.standing import EngineError
 
 _ENDINGS = (".yaml", ".yml", ".json")
 _EXPECTED = ".expect.json"
+_FILES_NAMED = 3
+"""Of the files that have the same thing odd about them."""
 EXAMPLE = "kubectl get clusterqueues,localqueues,workloads -A -o yaml | gpubot simulate -"
 
 
@@ -41,7 +44,7 @@ class Played:
     path: Path | None
     answer: Answer | None = None
     error: str = ""
-    remarks: list[str] = field(default_factory=list)
+    remarks: list[Problem] = field(default_factory=list)
 
 
 def simulate(
@@ -70,9 +73,8 @@ def simulate(
         typer.echo(f"gpubot: no manifests in {', '.join(paths)}; try {EXAMPLE}", err=True)
         raise typer.Exit(2)
     played = [_play(*group) for group in _group(sources)]
-    for one in played:
-        for remark in one.remarks:
-            typer.echo(remark, err=True)
+    for remark in _remarks(played):
+        typer.echo(remark, err=True)
     if expect:
         raise typer.Exit(_report_agreement(played))
     for one in played:
@@ -138,11 +140,31 @@ def _play(name: str, sources: Sequence[Source]) -> Played:
         files = [(source.name, source.documents) for source in sources]
         case = read_case(files, name, one.family, time.time())
         one.name, one.family = case.name, case.family
-        one.remarks = [f"{'refused' if p.refused else 'note'}: {p}" for p in case.problems]
+        where = sources[0].name if len(sources) == 1 else f"{len(sources)} files"
+        one.remarks = [
+            replace(it, source=where) if it.source == ALL_FILES else it for it in case.problems
+        ]
         one.answer = play_case(case)
     except (CaseError, EngineError) as error:
         one.error = str(error)
     return one
+
+
+def _remarks(played: Sequence[Played]) -> Iterator[str]:
+    """What was refused, each by itself; and what is odd, each kind of it once with its files."""
+    alike: dict[tuple[str, str], list[Problem]] = {}
+    for one in played:
+        for remark in one.remarks:
+            if remark.refused:
+                yield f"refused: {remark}"
+            else:
+                alike.setdefault((remark.object, remark.field), []).append(remark)
+    for first, *rest in alike.values():
+        files = list(dict.fromkeys(remark.source for remark in rest))
+        named = ", ".join(files[:_FILES_NAMED])
+        left = len(files) - _FILES_NAMED
+        more = f" and {left} more" if left > 0 else ""
+        yield f"note: {first}" + (f" (and the like in {named}{more})" if rest else "")
 
 
 def _describe(one: Played) -> Iterator[str]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+ALL_FILES = "all files"
+"""The source of what no single file is to blame for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:

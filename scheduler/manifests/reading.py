@@ -25,7 +25,7 @@ from scheduler.layout import (
 )
 from scheduler.manifests import capacity, work
 from scheduler.manifests.capacity import NAMESPACED, Shelf
-from scheduler.manifests.problems import ManifestError, Problem
+from scheduler.manifests.problems import ALL_FILES, ManifestError, Problem
 from scheduler.model import (
     Admission,
     Node,
@@ -340,7 +340,7 @@ def _compare(shelf: Shelf, layout: Layout, nodes: tuple[Node, ...]) -> None:
         if nominal > real:
             shelf.problems.append(
                 Problem(
-                    "all files",
+                    ALL_FILES,
                     f"ResourceFlavor {flavor}",
                     resource,
                     f"has {nominal} of quota on nodes with {real}: {nominal - real} too many",

@@ -12,6 +12,7 @@ from bot.chat.grammar.pieces import look_up
 from bot.chat.grammar.reading import Cursor, Wrong
 from bot.chat.grammar.spans import minute_of
 from bot.chat.grammar.tokens import Token
+from bot.preferences import AUTO
 
 _TIME = r"(?!24:(?!00))([01]?\d|2[0-4])(?::([0-5]\d))?"
 _QUIET = re.compile(f"{_TIME}-{_TIME}")
@@ -45,7 +46,7 @@ def _preference(cursor: Cursor, preference: Preference) -> str:
     if preference is Preference.QUIET:
         return _quiet(token, lexicon.off)
     if preference is Preference.ZONE:
-        return _zone(token)
+        return _zone(token, lexicon.autos)
     tables = {
         Preference.LANGUAGE: lexicon.languages,
         Preference.NOTICES: lexicon.notices,
@@ -55,8 +56,9 @@ def _preference(cursor: Cursor, preference: Preference) -> str:
     return look_up(token, tables[preference], expected)
 
 
-def _zone(token: Token) -> str:
-    known = {"auto": "auto", **{name.lower(): name for name in available_timezones()}}
+def _zone(token: Token, autos: frozenset[str]) -> str:
+    zones = {name.lower(): name for name in available_timezones()}
+    known = {**dict.fromkeys(sorted(autos), AUTO), **zones}
     return look_up(token, known, Expected.ZONE)
 
 

@@ -34,8 +34,8 @@ class Lexicon:
 
     `shorthands` say an option with its value, `spans` a whole time. `levels` gives the
     cluster's word for a level. `measures` stand between a number and what it counts.
-    `glued` are the words that may be written without a space before what follows, `known` all
-    there are.
+    `autos` leave the choice to the person's Slack. `glued` are the words that may be written
+    without a space before what follows, `known` all there are.
     """
 
     verbs: Mapping[str, Verb]
@@ -56,6 +56,7 @@ class Lexicon:
     digests: Mapping[str, str]
     wheres: Mapping[str, str]
     off: frozenset[str]
+    autos: frozenset[str]
     times: Mapping[str, float]
     spans: Mapping[str, float]
     until: frozenset[str]

@@ -287,6 +287,8 @@ _PREFS = {
     Preference.QUIET: st.sampled_from(["off", "22:00-07:00"]),
     Preference.NOTICES: st.sampled_from(["all", "important", "none"]),
     Preference.DIGEST: st.sampled_from(["daily", "weekly", "off"]),
+    Preference.WHERE: st.sampled_from(["dm", "thread"]),
+    Preference.ZONE: st.sampled_from(["auto", "UTC", "Asia/Shanghai"]),
 }
 _COMMANDS = st.one_of(
     st.builds(grammar.Request, _ASKS),

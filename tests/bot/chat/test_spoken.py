@@ -17,8 +17,8 @@ from bot.chat.actions import ActionId, PageValue
 from bot.chat.cards.requests import buttons
 from bot.chat.spoken import after_mention, as_delivered, make_storable, storable
 from tests.bot.chat import saying
+from tests.bot.chat.room import BOT, GPU, Room
 from tests.bot.chat.slack_server import slack_server
-from tests.bot.chat.test_app import BOT, GPU, Room
 
 SAID = {"type": "app_mention", "channel": GPU, "user": saying.ANN, "ts": "1.1"}
 DIRECT = {"type": "message", "channel_type": "im", "channel": "D0ANN", "user": saying.ANN}

@@ -115,6 +115,43 @@ def test_what_is_refused_is_named_on_stderr(tmp_path: Path) -> None:
     assert "two                      admitted" in result.stdout
 
 
+def promising(gpus: int) -> str:
+    """A case whose quota promises more than its one node has."""
+    return (
+        "kind: Case\n---\n"
+        "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus:\n"
+        "  allocatable: {nvidia.com/gpu: 8, pods: 100}\n"
+        "  conditions: [{type: Ready, status: 'True'}]\n---\n"
+        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata: {name: h100}\n---\n"
+        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: atlas}\nspec:\n"
+        "  resourceGroups: [{coveredResources: [nvidia.com/gpu], flavors: [{name: h100, resources:"
+        f" [{{name: nvidia.com/gpu, nominalQuota: {gpus}}}]}}]}}]\n"
+    )
+
+
+def test_what_is_odd_in_many_files_is_said_once_and_names_them(tmp_path: Path) -> None:
+    for number in range(6):
+        (tmp_path / f"case-{number}.yaml").write_text(promising(16 + number), encoding="utf-8")
+    result = run(tmp_path)
+    first, second, third, fourth = (tmp_path / f"case-{number}.yaml" for number in range(4))
+    assert result.stderr == (
+        f"note: {first}: ResourceFlavor h100: nvidia.com/gpu has 16 of quota on nodes with 8: "
+        f"8 too many (and the like in {second}, {third}, {fourth} and 2 more)\n"
+    )
+
+
+def test_what_is_odd_in_several_files_of_one_case_is_said_of_all(tmp_path: Path) -> None:
+    for number, document in enumerate(yaml.safe_load_all(promising(9))):
+        if document["kind"] != "Case":
+            text = yaml.safe_dump(document)
+            (tmp_path / f"{number}.yaml").write_text(text, encoding="utf-8")
+    result = run(tmp_path)
+    assert result.stderr == (
+        "note: 3 files: ResourceFlavor h100: nvidia.com/gpu has 9 of quota on nodes with 8: "
+        "1 too many\n"
+    )
+
+
 @pytest.mark.parametrize("path", ["nowhere.yaml", "."])
 def test_no_manifests_is_an_error_with_an_example(tmp_path: Path, path: str) -> None:
     result = run(tmp_path / path)

@@ -68,7 +68,7 @@ _EXPECTED: dict[Expected, str] = {
     Expected.NOTICES: "通知可以是 `全部` 、 `重要` 或 `关闭` 。",
     Expected.DIGEST: "摘要可以是 `每日` 、 `每周` 或 `关闭` 。",
     Expected.WHERE: "只给你的通知发到 `私信` 或 `消息列` 。",
-    Expected.ZONE: "这里应是时区，例如 `Asia/Shanghai` 。",
+    Expected.ZONE: "这里应是时区，例如 `Asia/Shanghai` ，或随你的 Slack 的 `自动` 。",
     Expected.PLACE: "这里应是队列、资源池或团队。",
     Expected.NODE: "这里应是节点名。",
     Expected.GPUS: "这里应是卡数。",

@@ -9,6 +9,7 @@ from bot.asks import Preference
 from bot.chat.grammar.chinese import CHINESE
 from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.chinese.standing import Standing
+from bot.preferences import AUTO
 from bot.views import Letter, PreferencesView
 
 _FIELDS: dict[str, str] = {
@@ -18,7 +19,7 @@ _FIELDS: dict[str, str] = {
     Preference.WHERE: "只给你的通知发到哪里： `私信` 或请求的 `消息列`",
     Preference.DIGEST: "多久发一次摘要： `每日` 、 `每周` 或 `关闭`",
     Preference.QUIET: "这段时间不打扰你；期间的事情结束后再告诉你",
-    Preference.ZONE: "免打扰所用的时区； `auto` 随你的 Slack",
+    Preference.ZONE: "免打扰所用的时区； `自动` 随你的 Slack",
     Preference.LANGUAGE: "回答的语言； `自动` 随你的 Slack",
 }
 
@@ -27,6 +28,7 @@ _VALUES: dict[str, Mapping[str, str]] = {
     Preference.WHERE: CHINESE.wheres,
     Preference.DIGEST: CHINESE.digests,
     Preference.QUIET: {"关闭": "off"},
+    Preference.ZONE: {"自动": AUTO},
     Preference.LANGUAGE: CHINESE.languages,
 }
 """The words for values, which can be typed as well."""

@@ -67,7 +67,9 @@ _EXPECTED: dict[Expected, str] = {
     Expected.NOTICES: "Notices are `all`, `important` or `none`.",
     Expected.DIGEST: "A digest comes `daily`, `weekly` or is `off`.",
     Expected.WHERE: "Notices for you alone go to `dm` or `thread`.",
-    Expected.ZONE: "A time zone comes here, such as `Europe/Paris` or `UTC`.",
+    Expected.ZONE: (
+        "A time zone comes here, such as `Europe/Paris` or `UTC`, or `auto` for that of your Slack."
+    ),
     Expected.PLACE: "A queue, pool or team comes here.",
     Expected.NODE: "A node's name comes here.",
     Expected.GPUS: "A number of GPUs comes here.",
