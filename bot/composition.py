@@ -17,6 +17,7 @@ from bot.chat.drawing import Drawer
 from bot.chat.echo import listen_to_ourselves
 from bot.chat.memory import StoredOutbox
 from bot.chat.register import Register
+from bot.chat.remarks import remark
 from bot.chat.routing import Router
 from bot.chat.schedule import GroupDuty
 from bot.chat.socket import SocketError
@@ -93,6 +94,7 @@ def build_core(
         people=people,
         leadership=leadership,
     )
+    control.sentence = lambda args: remark(args, lambda who: directory.person(who).name)
     return Core(store, control, Desk(control, directory), directory, cluster)
 
 

@@ -208,6 +208,30 @@ class Cordon:
 Action = Start | Stop | Replace | Cordon
 
 
+class RemarkReason(enum.StrEnum):
+    """What a remark is about, in the form that Kubernetes gives to an Event's reason."""
+
+    REFUSED = "Refused"
+    ADMITTED = "Admitted"
+    PREEMPTED = "Preempted"
+    REQUEUED = "Requeued"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """Something to be said on an object itself, to those who look at it in the cluster.
+
+    `state` tells this saying from others about the object: the same is said once. `note` makes
+    the sentence when it is written, which is after everything that is due has been done.
+    """
+
+    ref: ObjectRef
+    reason: RemarkReason
+    state: str
+    warning: bool
+    note: Callable[[], str]
+
+
 class Cluster(Protocol):
     """What the control loop needs of a cluster."""
 
@@ -236,4 +260,8 @@ class Cluster(Protocol):
 
         Raises ClusterUnreachable, after which any of them may or may not have been done.
         """
+        ...
+
+    def remark(self, remarks: Sequence[Remark]) -> None:
+        """Say something on objects, if that can be: nobody waits for it, and it may be lost."""
         ...

@@ -30,6 +30,7 @@ from bot.clusters.base import (
     Observed,
     PodsLost,
     PodsState,
+    Remark,
     Replace,
     Start,
     Started,
@@ -177,6 +178,9 @@ class SimulatedCluster:
         with nullcontext() if self._journal is None else self._journal.one_sync():
             for action in actions:
                 self.apply(action, now)
+
+    def remark(self, remarks: Sequence[Remark]) -> None:
+        """Say nothing: there are no objects to say it on."""
 
     # ---- the script
 

@@ -109,6 +109,14 @@ class Ledger:
         """Whether the announcer has something to do after this step."""
         return bool(self._notices)
 
+    def threads(self) -> list[tuple[str, notices.NoticeKind, Request, object]]:
+        """What the threads of requests are told: key, kind, request and arguments, in order."""
+        return [
+            (one.key, notices.NoticeKind(one.kind), self.get(one.request), one.args)
+            for one in self._notices.values()
+            if one.audience is Audience.THREAD and one.request is not None
+        ]
+
     def load(self, ids: Iterable[str]) -> None:
         """Read the requests of these ids that are not here yet, in one go."""
         missing = sorted(set(ids) - self._requests.keys())

@@ -27,7 +27,7 @@ from bot.clusters.base import (
     PodsLost,
     Started,
 )
-from bot.control import decided, interventions, observed, orders, recovery
+from bot.control import decided, interventions, observed, orders, recovery, remarks
 from bot.control.inforce import ByHand, read_by_hand
 from bot.control.ledger import LOOP, Ledger
 from bot.control.wanted import WantedDesk, WhoIsWho
@@ -114,6 +114,7 @@ class Control:
         self._last_step: float | None = None
         self.on_notices: Callable[[], None] = lambda: None
         self.on_wake: Callable[[], None] = lambda: None
+        self.sentence: remarks.Sentence | None = None  # on the objects of the cluster
 
     # ---- for everybody
 
@@ -247,7 +248,9 @@ class Control:
         engine = self._ready()
         with self._lock:
             self._check(era)
-            self._wanted.file(seen, engine.check, now, self._term)
+            refused = self._wanted.file(seen, engine.check, now, self._term)
+        if refused and self.sentence is not None:
+            self._cluster.remark(remarks.of_refusals(refused, self.sentence))
 
     def _recover(self, era: int) -> None:
         ledger = self._ledger()
@@ -366,6 +369,8 @@ class Control:
     def _act(self, ledger: Ledger, era: int) -> None:
         self._undone.extend(ledger.actions)
         self._finish_undone(era)
+        if self.sentence is not None:
+            self._cluster.remark(remarks.of_ledger(ledger, self.sentence))
 
     def _finish_undone(self, era: int) -> None:
         """Do what is stored but not done; it is kept until the cluster has taken all of it."""

@@ -27,7 +27,7 @@ from bot.terms import NAME_AT_MOST, Terms
 from bot.views import RefusalCode, Refused
 from scheduler.layout import MODEL_LABEL
 from scheduler.model import GPU, Priority, Refusal, Seconds, Spend, Workload
-from storage.records import Audience, EventKind, Notice, Person, Request, Source
+from storage.records import Audience, EventKind, Notice, ObjectRef, Person, Request, Source
 from storage.states import RequestState
 from storage.store import Store
 from storage.work import Work
@@ -58,12 +58,13 @@ class WantedDesk:
 
     def file(
         self, seen: Sequence[ClusterEvent], check: Check, now: Seconds, fence: int | None
-    ) -> bool:
-        """Store requests and orders for what is new; whether anything was."""
+    ) -> list[tuple[ObjectRef, notices.NotTakenArgs]]:
+        """Store requests and orders for what is new; what cannot be taken, and why."""
         wanted = [event for event in seen if isinstance(event, Wanted)]
         unwanted = [event.uid for event in seen if isinstance(event, Unwanted)]
         if not wanted and not unwanted:
-            return False
+            return []
+        refused: list[tuple[ObjectRef, notices.NotTakenArgs]] = []
         with self.store.read() as view:
             known = view.requests.for_objects({*(one.ref.uid for one in wanted), *unwanted})
         planned = [
@@ -75,14 +76,14 @@ class WantedDesk:
             for one, found in planned:
                 before = known.get(one.ref.uid)
                 if isinstance(found, Refused):
-                    self._tell(work, one, found, now)
+                    refused.append((one.ref, self._tell(work, one, found, now)))
                 elif before is None:
                     _add(work, one, found, now)
                 else:
                     _amend(work, before, one, found, self.terms, now)
             for uid in unwanted:
                 _let_go(work, known.get(uid), now)
-        return True
+        return refused
 
     def missing(self, objects: frozenset[str], now: Seconds) -> tuple[Unwanted, ...]:
         """Objects of open requests that are no more, seen from a full list of what there is."""
@@ -123,7 +124,9 @@ class WantedDesk:
         person = self.people.person(named_one)
         return person if person.teams else dataclasses.replace(person, teams=(team,))
 
-    def _tell(self, work: Work, wanted: Wanted, refused: Refused, now: Seconds) -> None:
+    def _tell(
+        self, work: Work, wanted: Wanted, refused: Refused, now: Seconds
+    ) -> notices.NotTakenArgs:
         owner = self._owner(wanted.marks).id
         args = notices.NotTakenArgs(
             what=wanted.ref.kind,
@@ -134,7 +137,7 @@ class WantedDesk:
         known = owner != LOOP
         work.outbox.put(
             Notice(
-                key=f"not-taken:{wanted.ref.uid}:{refused.code}",
+                key=f"not-taken:{wanted.ref.uid}:{wanted.ref.form}:{refused.code}",
                 kind=args.kind,
                 audience=Audience.PERSON if known else Audience.ONCALL,
                 request=None,
@@ -143,6 +146,7 @@ class WantedDesk:
             ),
             moment(now),
         )
+        return args
 
 
 _OPEN = tuple(state for state in RequestState if not state.final)

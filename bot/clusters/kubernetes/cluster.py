@@ -23,6 +23,7 @@ from bot.clusters.base import (
     Observation,
     Observed,
     PodsState,
+    Remark,
     Replace,
     Start,
     Stop,
@@ -38,6 +39,7 @@ from bot.clusters.kubernetes.holds import Holds
 from bot.clusters.kubernetes.jobs import CHANGED, JobGangs
 from bot.clusters.kubernetes.mirror import Changes, Mirror, hold_key
 from bot.clusters.kubernetes.pods import GROUP, POD, PodGangs
+from bot.clusters.kubernetes.remarks import Remarks
 from bot.clusters.kubernetes.templates import Templates
 from bot.clusters.kubernetes.watching import Pace, Watcher
 from bot.clusters.kubernetes.writing import CONFLICT, Writer
@@ -70,6 +72,7 @@ class KubernetesCluster:
     ) -> None:
         self.mirror = Mirror()
         self.writer = Writer()
+        self.remarks = Remarks(connection, self.mirror)
         self.watchers = (
             Watcher(connection, NODES, self.mirror.nodes, pace=pace),
             Watcher(connection, PODS, self.mirror.pods, pace=pace),
@@ -103,6 +106,7 @@ class KubernetesCluster:
         for watcher in self.watchers:
             watcher.stop()
         self.writer.stop()
+        self.remarks.stop()
 
     def hear(self, on_news: Callable[[], None]) -> None:
         """Have something called whenever there may be something to poll."""
@@ -188,6 +192,10 @@ class KubernetesCluster:
                         self._stop(action, now)
                     case Replace():
                         self._replace(action)
+
+    def remark(self, remarks: Sequence[Remark]) -> None:
+        """Say something on objects as Events, behind everything else."""
+        self.remarks.put(remarks)
 
     # ---- what is known
 

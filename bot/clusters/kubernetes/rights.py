@@ -55,7 +55,7 @@ NEEDS = (
     Need(group="batch", resources=("jobs",), verbs=(*_READ, "create", "patch", "delete")),
     Need(group="jobset.x-k8s.io", resources=("jobsets",), verbs=(*_READ, "patch")),
     Need(group="apps", resources=("deployments", "replicasets", "statefulsets"), verbs=_READ),
-    Need(group="events.k8s.io", resources=("events",), verbs=("create", "patch")),
+    Need(group="events.k8s.io", resources=("events",), verbs=("create",)),
     Need(
         group="admissionregistration.k8s.io",
         resources=(

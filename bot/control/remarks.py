@@ -1,0 +1,57 @@
+"""What happened to an object, as remarks on the object itself.
+
+They say what the thread of its request is told, for those who look with kubectl and not in
+Slack: refused, admitted, preempted, waiting again. Nothing is said of what only waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from bot import notices
+from bot.clusters.base import Remark, RemarkReason
+from bot.control.ledger import Ledger
+from storage.records import ObjectRef
+
+Sentence = Callable[[notices.NoticeArgs], str]
+"""One paragraph without markup."""
+
+_REASONS: dict[notices.NoticeKind, tuple[RemarkReason, bool]] = {
+    notices.NoticeKind.ADMITTED: (RemarkReason.ADMITTED, False),
+    notices.NoticeKind.PREEMPTED: (RemarkReason.PREEMPTED, True),
+    notices.NoticeKind.REQUEUED: (RemarkReason.REQUEUED, True),
+}
+
+
+def of_ledger(ledger: Ledger, sentence: Sentence) -> list[Remark]:
+    """What a step has told threads of objects, in the order in which it was told."""
+    found = []
+    for key, kind, request, args in ledger.threads():
+        what = _REASONS.get(kind)
+        if what is None or request.ref is None:
+            continue
+        reason, warning = what
+        said = partial(_say, sentence, kind, args)
+        found.append(Remark(ref=request.ref, reason=reason, state=key, warning=warning, note=said))
+    return found
+
+
+def of_refusals(
+    refused: Iterable[tuple[ObjectRef, notices.NotTakenArgs]], sentence: Sentence
+) -> list[Remark]:
+    """Why objects cannot become requests; said again when they are others than they were."""
+    return [
+        Remark(
+            ref=ref,
+            reason=RemarkReason.REFUSED,
+            state=f"{ref.form} {args.refusal!r}",
+            warning=True,
+            note=partial(sentence, args),
+        )
+        for ref, args in refused
+    ]
+
+
+def _say(sentence: Sentence, kind: notices.NoticeKind, args: object) -> str:
+    return sentence(notices.read_args(kind, args))
