@@ -5,9 +5,7 @@ Use from a conftest: `from tests.fixtures_workspace import connect, open_workspa
 
 from __future__ import annotations
 
-import gc
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
@@ -17,6 +15,7 @@ from slack_bolt import App
 from slack_bolt.adapter.socket_mode.builtin import SocketModeHandler
 from slack_sdk import WebClient
 
+from bot.chat.socket import hang_up
 from bot.workspace.options import Options
 from bot.workspace.rates import RateLimits
 from bot.workspace.server import WorkspaceServer
@@ -69,15 +68,7 @@ def connected(server: WorkspaceServer, app: App) -> Iterator[Any]:
         eventually(lambda: server.workspace.sockets.count > before)
         yield handler
     finally:
-        # The client waits up to three seconds for its socket unless that breaks first.
-        handler.client.auto_reconnect_enabled = False
-        server.drop_sockets()
-        handler.close()
-        # It forgets to close a socket that the other side has broken.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)
-            del handler
-            gc.collect()
+        hang_up(handler.client)
 
 
 @pytest.fixture

@@ -5,7 +5,9 @@ A socket that looks open and delivers nothing is deaf: `watchdog` finds out and 
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import socket
 import time
 from collections.abc import Callable
 
@@ -85,12 +87,12 @@ class Socket:
 
     def stop(self) -> None:
         """Close the connection; handlers that run are finished first."""
-        self._handler.client.close()
+        hang_up(self._handler.client)
 
     def rebuild(self) -> bool:
         """Replace a deaf client by a new one; whether that one is connected."""
         self._log.warning("the socket has gone deaf; connecting anew")
-        self._handler.client.close()
+        hang_up(self._handler.client)
         self._handler = self._new_handler()
         try:
             self.start()
@@ -136,3 +138,22 @@ class Socket:
     def _note(self, message: str) -> None:
         del message
         self._heard = self._clock()
+
+
+def hang_up(client: SocketModeClient) -> None:
+    """Close a client at once.
+
+    By itself it would wait up to three seconds until its own read has ended, connect again if
+    that ended by an end of the connection, and look another second for messages. A TLS socket is
+    shut below TLS: its reader then sees an end, not an error.
+    """
+    client.closed = True
+    client.message_queue.put(None)
+    client.auto_reconnect_enabled = False
+    client.current_session_state.terminated = True
+    session = client.current_session
+    open_socket = None if session is None else session.sock
+    if open_socket is not None:
+        with contextlib.suppress(OSError):  # the other side was faster
+            socket.socket.shutdown(open_socket, socket.SHUT_RDWR)
+    client.close()

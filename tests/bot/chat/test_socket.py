@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import gc
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -67,20 +65,7 @@ def bot(workspace: WorkspaceServer) -> Iterator[Running]:
     running.socket.start()
     eventually(lambda: workspace.workspace.sockets.count)
     yield running
-    stop(running)
-
-
-def stop(running: Running) -> None:
-    """End it without the three seconds the client waits for a healthy socket."""
-    handler = running.socket._handler
-    handler.client.auto_reconnect_enabled = False
-    running.server.drop_sockets()
     running.socket.stop()
-    # The client forgets to close a socket that the other side has broken.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        del handler, running.socket
-        gc.collect()
 
 
 def test_a_command_a_button_and_a_page_of_the_queue(bot: Running) -> None:
