@@ -7,15 +7,40 @@ from pathlib import Path
 
 import pytest
 
+from tests.bot.clusters.kubernetes.house import MODEL
+from tests.e2e.kube_rig import KubeRig
 from tests.e2e.rig import Rig
 from tests.fixtures_browser import browser, look_at
+from tests.kube.server import ApiServer
 
-__all__ = ["browser", "look_at", "rig"]
+__all__ = ["api", "browser", "kube", "look_at", "rig"]
 
 
 @pytest.fixture
 def rig(tmp_path: Path) -> Iterator[Rig]:
     """The bot, connected."""
     built = Rig(tmp_path)
+    yield built
+    built.close()
+
+
+@pytest.fixture
+def api() -> Iterator[ApiServer]:
+    """Six nodes of 8 GPUs, two namespaces switched over, the shipped rights and policies."""
+    with ApiServer() as server:
+        for number in range(1, 7):
+            server.add_node(f"n{number}", labels=MODEL)
+        for namespace in ("team", "nlp"):
+            server.add_namespace(namespace, **{"gpubot.dev/managed": "true"})
+        server.grant_shipped_rights()
+        server.policies.install_shipped()
+        yield server
+        assert server.app.errors == []
+
+
+@pytest.fixture
+def kube(tmp_path: Path, api: ApiServer) -> Iterator[KubeRig]:
+    """The bot, connected to a workspace and to that cluster."""
+    built = KubeRig(tmp_path, api)
     yield built
     built.close()

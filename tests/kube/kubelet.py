@@ -109,14 +109,22 @@ class Kubelet:
     def start_all(self) -> int:
         """Start every bound pod that waits on a node that is not silent; how many."""
         with self._cluster.store.lock:
-            waiting = [
-                pod
-                for pod in self._cluster.store.tagged(POD, STARTS)
-                if pod.body["spec"]["nodeName"] not in self._cluster.silent_nodes
-            ]
+            waiting = self._waiting()
             for pod in waiting:
                 self._start(pod)
         return len(waiting)
+
+    def startable(self) -> list[str]:
+        """The pods that `start_all` would start."""
+        with self._cluster.store.lock:
+            return ["/".join(pod.key) for pod in self._waiting()]
+
+    def _waiting(self) -> list[Stored]:
+        return [
+            pod
+            for pod in self._cluster.store.tagged(POD, STARTS)
+            if pod.body["spec"]["nodeName"] not in self._cluster.silent_nodes
+        ]
 
     def confirm_all(self) -> int:
         """Remove every terminating pod of a node that is not silent; how many."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from bot.clock import ManualClock
 from bot.clusters.kubernetes.cluster import KubernetesCluster
 from bot.clusters.kubernetes.connection import Connection
@@ -10,7 +12,7 @@ from bot.composition import build_core
 from bot.people import Directory
 from storage.counters import Counter
 from storage.store import open_store
-from tests.bot.clusters.kubernetes.world import DEADLINE, World
+from tests.bot.clusters.kubernetes.world import DEADLINE, Doom, MortalConnection, World
 from tests.bot.house import PEOPLE, START
 from tests.kube.server import ApiServer
 
@@ -28,8 +30,8 @@ class Hand:
         return self.now
 
 
-def connect(api: ApiServer) -> Connection:
-    return Connection(lambda: api.client("bot"), connect=2.0, read=2.0, silence=30.0)
+def connect(api: ApiServer, doom: Callable[[], Doom | None] = lambda: None) -> Connection:
+    return MortalConnection(lambda: api.client("bot"), doom)
 
 
 def candidate(api: ApiServer, who: str, hand: Hand, floor: int = 0) -> Candidate:
@@ -41,13 +43,18 @@ class Replica(World):
 
     def __init__(self, api: ApiServer, url: str, who: str, clock: ManualClock) -> None:
         self.hand = Hand()
+        self.doom: Doom | None = None
         self._born = (api, url, who, clock)
         self.store = open_store(url)
         self.candidate = Candidate(
-            connect(api), namespace=SPACE, who=who, floor=self._newest, monotonic=self.hand
+            connect(api, lambda: self.doom),
+            namespace=SPACE,
+            who=who,
+            floor=self._newest,
+            monotonic=self.hand,
         )
         super().__init__(api)
-        core = build_core(
+        self.core = core = build_core(
             store=self.store,
             cluster=self.cluster,
             layout=self.layout,
@@ -63,7 +70,7 @@ class Replica(World):
             return view.counters.read(Counter.FENCE, start=0)
 
     def open(self) -> KubernetesCluster:
-        guarded = GuardedConnection(connect(self.api), self.candidate)
+        guarded = GuardedConnection(connect(self.api, lambda: self.doom), self.candidate)
         self.cluster = KubernetesCluster(guarded, self.layout, patience=self.patience)
         assert self.cluster.start(DEADLINE)
         return self.cluster

@@ -1,0 +1,130 @@
+"""Who is stopped, loses a node or is not whole in time on Kubernetes, and who hears of it."""
+
+from __future__ import annotations
+
+from bot.clusters.kubernetes.cluster import READY_WITHIN
+from bot.clusters.kubernetes.fleet import PATIENCE
+from storage.states import RequestState as S
+from tests.bot.house import ADA, BEN, LEA
+from tests.e2e.kube_rig import KubeRig
+from tests.e2e.rig import GENERAL, ONCALL
+
+NIGHT = {"preemptible": "true"}
+MINE = {"owner": ADA.id}
+OPPORTUNISTIC_GRACE = 120.0
+
+
+def used(kube: KubeRig) -> int:
+    """GPUs that are not free, by the engine."""
+    return kube.house.control.read(lambda engine: engine.figures().used)
+
+
+def test_a_preempted_job_is_suspended_whole_and_all_concerned_hear_of_it(kube: KubeRig) -> None:
+    ada, ben = kube.visitor(ADA), kube.visitor(BEN)
+    kube.house.create_job("night", pods=6, gpus=8, labels=NIGHT, annotations=MINE)
+    night = kube.named("night")
+    kube.reach(night, S.RUNNING)
+    hero = kube.ask(ben, "/gpu 4 nodes h100 8h name hero priority high")
+    kube.reach(night, S.PREEMPTING)
+    for channel in (GENERAL, ONCALL):
+        told = kube.wait_for(ada, "*Preemption*", channel=channel)["text"]
+        assert all(word in told for word in (night, "night", hero, "hero"))
+        assert ("<!subteam^S0ONCALL>" in told) == (channel == ONCALL)
+    mine = kube.wait_for(ada, f"*Being preempted* · {night}", channel=ada.direct())
+    assert "2 min to stop" in mine["text"]
+    # It was given notice, and time: all of its pods are as they were.
+    kube.until(lambda: "gpubot.dev/stop-at" in kube.house.job("night")["metadata"]["annotations"])
+    assert kube.phases() == ["Running"] * 6
+    assert used(kube) == 48
+
+    kube.confirms = False  # the containers take their time to end
+    kube.pass_time(OPPORTUNISTIC_GRACE)
+    kube.until(lambda: kube.house.job("night")["spec"]["suspend"])
+    kube.until(lambda: kube.terminating() == 6)
+    kube.house.hear()
+    kube.pass_time(1.0)
+    assert kube.state(hero) is S.WAITING
+    assert used(kube) == 48
+    kube.confirms = True
+    kube.reach(hero, S.RUNNING)
+    kube.reach(night, S.WAITING)
+    assert kube.house.pods() == []  # suspended whole: none of its six is left
+    kube.wait_for(ada, f"*Admitted* · {hero}")
+
+    question = kube.command(ben, f"/gpu release {hero}")
+    ben.press(GENERAL, question["ts"], "gpubot.release")
+    kube.reach(night, S.RUNNING)
+    kube.settled()
+    assert kube.phases() == ["Running"] * 6
+    assert len(kube.said(ada, "*Preemption*")) == 1
+    assert len(kube.said(ada, f"*Admitted* · {night}")) == 2
+    assert any("*Waiting again*" in text for text in kube.thread_of(ada, "night"))
+
+
+def test_a_lost_node_is_replaced_and_the_owner_told(kube: KubeRig) -> None:
+    lea = kube.visitor(LEA)
+    kube.house.create_job("train", pods=3, gpus=8)
+    request = kube.named("train")
+    kube.reach(request, S.RUNNING)
+    before = kube.house.bound()
+    lost = before["train-1"]
+    lose(kube, lost)
+    kube.until(lambda: lost not in kube.house.bound().values() and len(kube.house.bound()) == 3)
+    kube.reach(request, S.RUNNING)
+    after = kube.house.bound()
+    assert {name for name in before if before[name] != after[name]} == {"train-1"}
+    oncall = kube.wait_for(lea, f"*Node failed* · {lost}", channel=ONCALL)
+    assert request in oncall["text"]
+    kube.settled()
+    assert any("*Repaired*" in text and lost in text for text in kube.thread_of(lea, "train"))
+    assert len(kube.said(lea, "*Node failed*", channel=ONCALL)) == 1
+
+
+def test_where_no_other_node_is_left_it_waits_whole_and_is_told_why(kube: KubeRig) -> None:
+    lea = kube.visitor(LEA)
+    kube.house.create_job("night", pods=6, gpus=8, labels=NIGHT)
+    request = kube.named("night")
+    kube.reach(request, S.RUNNING)
+    lost = kube.house.bound()["night-2"]
+    lose(kube, lost)
+    kube.reach(request, S.EVICTING)
+    kube.pass_time(OPPORTUNISTIC_GRACE)
+    kube.reach(request, S.WAITING)
+    assert kube.house.job("night")["spec"]["suspend"]
+    assert kube.house.pods() == []
+    oncall = kube.wait_for(lea, f"*Node failed* · {lost}", channel=ONCALL)
+    assert request in oncall["text"]
+    assert "stopped whole" in oncall["text"]
+    kube.api.kubelet.recover(lost)
+    kube.reach(request, S.RUNNING)
+    kube.settled()
+    assert kube.phases() == ["Running"] * 6
+    assert any("*Waiting again*" in text for text in kube.thread_of(lea, "night"))
+
+
+def test_a_gang_that_is_not_whole_in_time_is_stopped_whole_and_told(kube: KubeRig) -> None:
+    lea = kube.visitor(LEA)
+    kube.starts = lambda pod: not pod.startswith("train-2-")
+    kube.house.create_job("train", pods=3, gpus=8)
+    request = kube.named("train")
+    kube.until(lambda: kube.phases() == ["Pending", "Running", "Running"])
+    kube.house.hear()
+    assert kube.state(request) is S.ADMITTED
+    first = {pod["metadata"]["uid"] for pod in kube.house.pods()}
+    kube.pass_time(READY_WITHIN)
+    kube.until(lambda: not first & {pod["metadata"]["uid"] for pod in kube.house.pods()})
+    kube.starts = bool
+    kube.reach(request, S.RUNNING)
+    assert kube.phases() == ["Running"] * 3
+    assert kube.house.request("train").attempt == 2
+    kube.settled()
+    assert any("*Waiting again*" in text for text in kube.thread_of(lea, "train"))
+    assert len(kube.said(lea, f"*Admitted* · {request}")) == 2
+
+
+def lose(kube: KubeRig, node: str) -> None:
+    """The machine is off, for good."""
+    kube.api.change_node(node, ready=False)
+    kube.api.kubelet.vanish(node)
+    kube.house.hear()
+    kube.pass_time(PATIENCE)
