@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from bot.maps import Grouping, MapNode, MapView
 from bot.terms import Terms, level_word
-from bot.views import Grouping, MapNode, MapView
 from scheduler.layout import HOSTNAME, Flavor
 from scheduler.model import GPU, Admission, Node, Seconds, Workload
 

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from bot.glance import used_by_queue
 from bot.plans import near, refuse
-from bot.rows import queue_row
+from bot.rows import boost_of, queue_row
 from bot.terms import Terms
 from bot.views import QueueRow, QueueSection, QueueView, RefusalCode, Refused
 from scheduler.engine import Engine
@@ -48,7 +48,8 @@ def list_queue(
     survey = engine.survey(now)
 
     def row(workload: Workload) -> QueueRow:
-        return queue_row(workload, survey.explain(workload.id), now, person_id)
+        boost = boost_of(engine, terms, workload, lifted=True)
+        return queue_row(workload, survey.explain(workload.id), now, person_id, boost)
 
     used = used_by_queue(engine)
     sections = tuple(

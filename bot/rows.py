@@ -11,8 +11,9 @@ from bot.leases import longer
 from bot.places import Domain
 from bot.prospects import Prospect
 from bot.terms import Terms, level_word
-from bot.views import CardView, QueueRow
+from bot.views import Boost, CardView, QueueRow
 from scheduler.aging import since
+from scheduler.byhand import UNTOLD, Hand, Held
 from scheduler.engine import Engine
 from scheduler.layout import MODEL_LABEL, PROVISION_LABEL
 from scheduler.model import (
@@ -38,6 +39,7 @@ def card_of(
     explanation: Explanation | None = None,
     domain: Domain = (),
     prospect: Prospect | None = None,
+    boost: Boost | None = None,
 ) -> CardView:
     """Everything the card of a request shows at one moment."""
     workload = request.workload
@@ -82,6 +84,7 @@ def card_of(
         prospect=prospect,
         recipe=request.recipe,
         to_back=_goes_to_back(request),
+        boost=boost,
     )
 
 
@@ -130,6 +133,18 @@ def model_of(request: Request, terms: Terms) -> str:
     return terms.models[0] if terms.models else ""
 
 
+def boost_of(engine: Engine, terms: Terms, workload: Workload, *, lifted: bool) -> Boost | None:
+    """The priority that somebody gave it by hand, if any; `lifted` if `workload` has it already."""
+    by = engine.in_force().boosts.get(workload.id)
+    if by is None:
+        return None
+    counts = workload.priority + (0 if lifted else by)
+    classes = {value: str(name) for name, value in terms.layout.priorities.items()}
+    order = engine.in_force().orders.get(Held(Hand.BOOST, workload.id), UNTOLD)
+    priority = classes.get(counts, str(workload.priority_class))
+    return Boost(priority=priority, by=order.by, until=order.until)
+
+
 def explain_all(engine: Engine, request_ids: Iterable[str], now: Seconds) -> dict[str, Explanation]:
     """Why requests wait, by id; those that the engine does not have waiting are left out."""
     survey = engine.survey(now)
@@ -140,7 +155,13 @@ def explain_all(engine: Engine, request_ids: Iterable[str], now: Seconds) -> dic
     return found
 
 
-def queue_row(workload: Workload, why: Explanation, now: Seconds, person_id: str) -> QueueRow:
+def queue_row(
+    workload: Workload,
+    why: Explanation,
+    now: Seconds,
+    person_id: str,
+    boost: Boost | None = None,
+) -> QueueRow:
     """A waiting request's line in its queue."""
     first = workload.pod_sets[0]
     pods = sum(pods.count for pods in workload.pod_sets)
@@ -157,6 +178,7 @@ def queue_row(workload: Workload, why: Explanation, now: Seconds, person_id: str
         reason=why.verdict.reason,
         figures=why.verdict.figures,
         mine=workload.owner == person_id,
+        boost=boost,
     )
 
 

@@ -23,6 +23,7 @@ from scheduler import (
 )
 from scheduler.defragmentation import Defragmenter
 from scheduler.doubts import NodeDoubt, find_doubts
+from scheduler.endings import quota_ends
 from scheduler.events import Event
 from scheduler.explain import Survey
 from scheduler.figures import ClusterFigures
@@ -216,9 +217,14 @@ class Engine:
         self._state.settle()
         return checks.check(self._state, workload)
 
-    def barred(self, workload: Workload) -> bool:
-        """Whether it cannot start before quota that was changed by hand is another again."""
+    def barred(self, workload: Workload, *, for_good: bool = False) -> bool:
+        """Whether it cannot start before quota that was changed by hand is another again.
+
+        With `for_good`, only if none of that ends by itself.
+        """
         self._state.settle()
+        if for_good and quota_ends(self._state.overrides):
+            return False
         return checks.is_barred(self._state, workload)
 
     def grade(self, team: TeamName, asked: Priority, gpus: int) -> budgets.Grade | Refusal:

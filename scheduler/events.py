@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from scheduler.byhand import UNTOLD, Order
 from scheduler.history import Sample
 from scheduler.layout import FlavorResource
 from scheduler.model import (
@@ -159,6 +160,11 @@ class QueuePaused:
     reason: str = ""
     until: Seconds | None = None
 
+    @property
+    def order(self) -> Order:
+        """Who paused it, why, and until when."""
+        return Order(by=self.by, reason=self.reason, until=self.until)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueResumed:
@@ -169,10 +175,14 @@ class QueueResumed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaChanged:
-    """A queue has other nominal quota than the policy says; with nothing named, the policy's."""
+    """A queue has other nominal quota than the policy says; with nothing named, the policy's.
+
+    `orders` say who wanted which of it.
+    """
 
     queue: QueueName
     nominal: Mapping[FlavorResource, int]
+    orders: Mapping[FlavorResource, Order] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +191,7 @@ class Boosted:
 
     workload: WorkloadId
     by: int
+    order: Order = UNTOLD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +199,7 @@ class NodeCordoned:
     """Nothing new is placed on a node, whatever is observed of it; what runs there goes on."""
 
     node: NodeName
+    order: Order = UNTOLD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ protected: recall_at, targets, gpus, queue, or truce (ids) ·
 reserved: for, from, gpus, queue (of whom room is kept for), seconds (how long it may run to go
 ahead), and lasts if that is known · waiting-for-targets: targets, gpus ·
 behind: position, first · misconfigured: queue, problem.
+What was set by hand is added to quota and topology where it is why: see `scheduler.blame`.
 With quota and topology, `tried` names the queues where there are several. Of a workload that was
 moved to a lower priority class, every verdict says `asked_class` and `class`.
 """
@@ -20,6 +21,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from scheduler.blame import blame_drains, blame_quota
 from scheduler.checks import check, is_barred
 from scheduler.gangs import find_largest
 from scheduler.layout import Reclaim
@@ -291,8 +293,11 @@ def _shortage(state: State, nomination: Nomination) -> tuple[Verdict, Iterable[R
         "limit": tree.subtree[node * tree.width + column],
         "used": usage[node * tree.width + column],
     }
-    if is_barred(state, nomination.waiting.workload):
+    barred = is_barred(state, nomination.waiting.workload)
+    if barred:
         figures["lowered"] = 1  # by hand, or it would be refused
+    short = asked - max(0, room)
+    figures |= blame_quota(state, node, tree.pairs[column], short=short, barred=barred)
     under = {q for q in range(tree.queues) if q == node or node in tree.path[q]}
     holders = (r for r in state.running.values() if r.charge.queue in under and column in r.columns)
     return Verdict(reason=WaitReason.QUOTA, figures=figures), holders
@@ -343,6 +348,7 @@ def _topology(state: State, nomination: Nomination) -> tuple[Verdict, Iterable[R
     largest = find_largest(state.nodes, state.flavors[option.flavor], [pods], spaces)
     if largest is not None:
         figures |= {"level": largest.level, "domain": largest.domain, "in_domain": largest.pods}
+    figures |= blame_drains(state, spaces, pods, option.flavor, room_now=short.pods)
     columns = {column for column, _ in option.amounts}
     holders = (r for r in state.running.values() if not columns.isdisjoint(r.columns))
     return Verdict(reason=WaitReason.TOPOLOGY, figures=figures), holders

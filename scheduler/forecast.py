@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from scheduler.byhand import Ending
 from scheduler.model import Basis, Refusal, Seconds, Workload, WorkloadId
 from scheduler.offers import Offer, Search, Variant
 from scheduler.standing import EngineError
@@ -68,7 +69,8 @@ class Forecast:
 
     With the reason BEYOND, `low` is the time before which it does not start.
     `basis` is the least certain of the ends on the way. `horizon_hit` says that the bound of
-    the work was reached before the likely start; `refusal` is set with the reason NEVER.
+    the work was reached before the likely start; `refusal` is set with the reason NEVER, and
+    `hinge` where the likely start counts on the end of something that was set by hand.
     """
 
     workload: WorkloadId
@@ -80,6 +82,7 @@ class Forecast:
     horizon: Seconds
     horizon_hit: bool = False
     refusal: Refusal | None = None
+    hinge: Ending | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ class Forecaster:
         self._refresh(now)
         if refusal is not None:
             return _never(workload, now, refusal)
-        if self._engine.barred(asked):
+        if self._engine.barred(asked, for_good=True):
             return _stuck(workload, now)
 
         effort = WAITING_VAGUE if self._base(Quarter.LIKELY).vague else WAITING
@@ -145,13 +148,13 @@ class Forecaster:
     def _consider(
         self, workload: Workload, now: Seconds, variants: Sequence[Variant]
     ) -> Considered:
-        refusal, barred = self._engine.check(workload), self._engine.barred(workload)
+        refusal, barred = self._engine.check(workload), self._engine.barred(workload, for_good=True)
         base = self._base(Quarter.LIKELY)
         effort = VAGUE if base.vague else NEW
         line = base.branch(effort.grain) if barred else self._with(workload, Quarter.LIKELY, effort)
         if workload.id in line.started:
             return Considered(_read({Quarter.LIKELY: line}, workload.id, effort))
-        possible = [v for v in variants if not self._engine.barred(v.workload)]
+        possible = [v for v in variants if not self._engine.barred(v.workload, for_good=True)]
         search = Search(base, line, workload, possible)
         while search.goes_on() and effort.allows(line, search.spent):
             search.look()
@@ -256,4 +259,5 @@ def _read(lines: Mapping[Quarter, Timeline], workload: WorkloadId, effort: Effor
         basis=line.basis_at(start.by),
         reason=Reach.NOW if start.by <= line.began else Reach.ENDS,
         horizon=line.now,
+        hinge=start.hinge,
     )

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from scheduler import aging, lapse, overrides
 from scheduler.amendment import amend_running, amend_waiting
+from scheduler.byhand import Hand, Held
 from scheduler.defragmentation import Defragmenter
 from scheduler.events import (
     Amended,
@@ -112,7 +113,7 @@ class Intake:
         else:
             raise EngineError(f"{workload} does not wait")
         state.flips.forget(workload)
-        state.overrides.boosts.pop(workload, None)
+        state.overrides.forget(workload)
         state.reservations.forget(workload)
 
     def _running(self, workload: WorkloadId) -> Running:
@@ -155,7 +156,7 @@ class Intake:
         work, ran = ended.workload, event.at - ended.admission.at
         self._state.history.learn(Sample(team=work.team, gpus=work.gpus, ran=ran))
         self._state.flips.forget(event.workload)
-        self._state.overrides.boosts.pop(event.workload, None)
+        self._state.overrides.forget(event.workload)
         self._state.reservations.forget(event.workload)
         self._mover.forget(event.workload)
         if (claim := self._state.claims.get(event.workload)) is not None:
@@ -227,9 +228,12 @@ class Intake:
         if number is None:
             raise EngineError(f"no queue is called {event.queue}")
         self._state.queues[number].paused = isinstance(event, QueuePaused)
-        self._state.overrides.pauses.pop(event.queue, None)
+        in_force, held = self._state.overrides, Held(Hand.PAUSE, event.queue)
+        in_force.pauses.pop(event.queue, None)
+        in_force.orders.pop(held, None)
         if isinstance(event, QueuePaused):
-            self._state.overrides.pauses[event.queue] = overrides.figures_of(event)
+            in_force.pauses[event.queue] = event.order.figures
+            in_force.orders[held] = event.order
         self._state.dirty.add(self._state.realm[number])
 
 

@@ -11,18 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
+from scheduler.byhand import UNTOLD, Hand, Held
 from scheduler.events import (
     Boosted,
     Displaced,
     NodeCordoned,
     NodeUncordoned,
-    QueuePaused,
     QuotaChanged,
     Stuck,
 )
 from scheduler.lapse import lift
 from scheduler.layout import FlavorResource, Limits
-from scheduler.model import Figure, NodeName, Seconds, Workload, WorkloadId
+from scheduler.model import NodeName, QueueName, Seconds, Workload, WorkloadId
 from scheduler.nomination import Nomination, Outcome, nominate
 from scheduler.quota import QuotaTree
 from scheduler.shares import Shares
@@ -40,7 +40,7 @@ def take(state: State, event: Override) -> None:
         case Boosted():
             _boost(state, event)
         case NodeCordoned():
-            _cordon(state, event.node)
+            _cordon(state, event)
         case NodeUncordoned():
             _uncordon(state, event.node)
         case Displaced():
@@ -49,18 +49,6 @@ def take(state: State, event: Override) -> None:
             _give_up(state, event.workload)
         case _:
             assert_never(event)
-
-
-def figures_of(event: QueuePaused) -> Mapping[str, Figure]:
-    """What a pause adds to the reason why somebody waits."""
-    said: dict[str, Figure] = {}
-    if event.by:
-        said["by"] = event.by
-    if event.reason:
-        said["because"] = event.reason
-    if event.until is not None:
-        said["until"] = event.until
-    return said
 
 
 # -- quota ---------------------------------------------------------------------------
@@ -82,12 +70,21 @@ def _change_quota(state: State, event: QuotaChanged) -> None:
     }
     state.overrides.policy[event.queue] = own
     state.overrides.quotas[event.queue] = dict(event.nominal)
+    for held in [h for h in state.overrides.orders if _is_quota_of(h, event.queue)]:
+        del state.overrides.orders[held]
+    for pair in event.nominal:
+        order = event.orders.get(pair, UNTOLD)
+        state.overrides.orders[Held(Hand.QUOTA, event.queue, *pair)] = order
     if not event.nominal:
         del state.overrides.policy[event.queue], state.overrides.quotas[event.queue]
     queues = list(state.layout.queues)
     queues[number] = replace(queue, quotas=quotas)
     state.layout = replace(state.layout, queues=tuple(queues))
     recount(state)
+
+
+def _is_quota_of(held: Held, queue: QueueName) -> bool:
+    return held.hand is Hand.QUOTA and held.where == queue
 
 
 def recount(state: State) -> None:
@@ -162,18 +159,23 @@ def _boost(state: State, event: Boosted) -> None:
         state.waiting[lifted.id].word = waiting.word
     if (running := state.running.get(event.workload)) is not None:
         state.amend(running, lifted, state.now)
-    state.overrides.boosts[event.workload] = event.by
-    if not event.by:
-        del state.overrides.boosts[event.workload]
+    state.overrides.forget(event.workload)
+    if event.by:
+        state.overrides.boosts[event.workload] = event.by
+        state.overrides.orders[Held(Hand.BOOST, event.workload)] = event.order
 
 
 # -- nodes ---------------------------------------------------------------------------
 
 
-def _cordon(state: State, name: NodeName) -> None:
+def _cordon(state: State, event: NodeCordoned) -> None:
     """A node takes nothing new, whatever the cluster says of it."""
+    name = event.node
+    state.overrides.orders[Held(Hand.DRAIN, name)] = event.order
+    if name in state.overrides.cordons:
+        return
     node = state.nodes.known.get(name)
-    state.overrides.cordons.setdefault(name, node)
+    state.overrides.cordons[name] = node
     if node is not None:
         state.nodes.observe(replace(node, schedulable=False))
 
@@ -181,6 +183,7 @@ def _cordon(state: State, name: NodeName) -> None:
 def _uncordon(state: State, name: NodeName) -> None:
     """A node is as the cluster says again."""
     node = state.overrides.cordons.pop(name, None)
+    state.overrides.orders.pop(Held(Hand.DRAIN, name), None)
     if node is not None:
         state.nodes.observe(node)
 

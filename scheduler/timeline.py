@@ -18,9 +18,11 @@ from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
+from scheduler.byhand import Ending, Hand
+from scheduler.endings import endings, frees, undo
 from scheduler.events import Evicted, Finished, Submitted, Withdrawn
 from scheduler.history import Expectation
-from scheduler.model import Basis, QueueName, Seconds, Workload, WorkloadId
+from scheduler.model import Admission, Basis, QueueName, Seconds, Workload, WorkloadId
 
 if TYPE_CHECKING:
     from scheduler.engine import Engine
@@ -84,6 +86,8 @@ class Start:
 
     after: Seconds
     by: Seconds
+    hinge: Ending | None = None
+    """What was set by hand and had to end before."""
 
     @property
     def likely(self) -> Seconds:
@@ -147,6 +151,8 @@ class Timeline:
     _guesses: dict[WorkloadId, Basis] = field(init=False, default_factory=dict)
     _guessed: dict[Basis, Seconds] = field(init=False, default_factory=dict)
     _graces: dict[QueueName, Seconds] = field(init=False, default_factory=dict)
+    _endings: tuple[Ending, ...] = field(init=False)
+    _ended: tuple[Ending, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
         self.began = self._after = self._decided_at = self.now
@@ -159,6 +165,7 @@ class Timeline:
         heapify(self._due)
         if len(self._due) + self.endless + self.engine.figures().pending <= SMALL:
             self.grain = MOMENTS
+        self._endings = endings(self.engine.in_force())
         self._watch = self.engine.watch()
         self.decide()
 
@@ -182,6 +189,8 @@ class Timeline:
             "vague",
             "_runs",
             "_toil",
+            "_endings",
+            "_ended",
         ):
             setattr(other, name, getattr(self, name))
         if grain is not None and self.grain is not MOMENTS:
@@ -233,7 +242,8 @@ class Timeline:
         """When something happens next, None if nothing ever does."""
         alarm = self.engine.next_alarm()
         ends = self._due[0][0] if self._due else None
-        times = [max(self.now, at) for at in (alarm, ends) if at is not None]
+        lifted = self._endings[0].at if self._endings else None
+        times = [max(self.now, at) for at in (alarm, ends, lifted) if at is not None]
         return min(times, default=None)
 
     def step(self) -> bool:
@@ -248,13 +258,36 @@ class Timeline:
             if self._run.get(workload) == run:
                 self._leave(workload, max(due, at), again=again)
         alarm = self.engine.next_alarm()
-        ripe = self.grain is MOMENTS or (alarm is not None and alarm <= at) or self._watch.ripe()
+        ripe = self._lift(at) or self.grain is MOMENTS or (alarm is not None and alarm <= at)
+        ripe = ripe or self._watch.ripe()
         late = at - self._decided_at >= self.grain.span(at - self.began)
         self.fresh, self.decided = (), False
         if ripe or late:
             self._after = at if ripe else self._decided_at
             self.decide()
         return True
+
+    def _lift(self, at: Seconds) -> bool:
+        """End what was set by hand until then, as far as it is in force; whether any was."""
+        over = tuple(ending for ending in self._endings if ending.at <= at)
+        self._endings = self._endings[len(over) :]
+        for ending in over:
+            in_force = self.engine.in_force()
+            undone = undo(in_force, ending.held)
+            if undone and frees(in_force, ending.held):
+                self._ended = (ending, *self._ended)
+            for event in undone:
+                self.engine.apply(event)
+        return bool(over)
+
+    def _hinge(self, admission: Admission, workload: Workload) -> Ending | None:
+        """What that was set by hand had to end before somebody could start: the latest of it."""
+        queues = (workload.queue, *workload.overflow)
+        nodes = {name for part in admission.assignments for name, _ in part.nodes}
+        places = {Hand.PAUSE: queues, Hand.QUOTA: queues, Hand.DRAIN: nodes}
+        its_own = (e for e in self._ended if e.held.where in places.get(e.held.hand, ()))
+        just_now = (e for e in self._ended if e.at >= self._after)
+        return next(its_own, None) or next(just_now, None)
 
     def _leave(self, workload: WorkloadId, at: Seconds, *, again: bool) -> None:
         del self._run[workload]
@@ -272,7 +305,8 @@ class Timeline:
             one = admission.workload
             workload = self.engine.workload(one)
             assert workload is not None  # noqa: S101 - it has just started
-            start = Start(self._after, self.now)
+            hinge = self._hinge(admission, workload) if self._ended else None
+            start = Start(self._after, self.now, hinge)
             self._expect(one, self._end(start, workload))
             self.started.setdefault(one, start)
         stops = [(stop.target, stop.target_queue) for stop in decisions.preemptions]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bot import views
+from bot import maps, views
 from bot.answers import Changed, Kept, Tried, WhenView
 from bot.byhand import Declined, Intervened, Preview
 from bot.chat import grammar
@@ -102,11 +102,11 @@ def render(voice: Voice, found: object) -> Answer:
     )
 
 
-def _map(voice: Voice, view: views.MapView) -> Message:
+def _map(voice: Voice, view: maps.MapView) -> Message:
     return build([Lines(voice.words.map_text(view))])
 
 
-def _map_picture(voice: Voice, view: views.MapView) -> Picture:
+def _map_picture(voice: Voice, view: maps.MapView) -> Picture:
     words = voice.words
     return Picture(
         name=f"gpu-map-{view.by.value}.png",
@@ -199,7 +199,7 @@ _SHOWN: dict[type, Callable[[Voice, Any], Message]] = {
     views.QueueView: lists.queue,
     views.WhyView: requests.why,
     views.MineView: lists.mine,
-    views.MapView: _map,
+    maps.MapView: _map,
     views.PreferencesView: lists.preferences,
     FairView: reports.fair,
     Kept: idle.kept,
@@ -216,7 +216,7 @@ _SHOWN: dict[type, Callable[[Voice, Any], Message]] = {
 """How each answer of the desk is shown in words."""
 
 _DRAWN: dict[type, Callable[[Voice, Any], Picture]] = {
-    views.MapView: _map_picture,
+    maps.MapView: _map_picture,
     ReportView: reports.report_picture,
 }
 """What comes with a picture."""

@@ -25,7 +25,7 @@ from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 
 from bot.chat.words import Words
-from bot.views import MapNode, MapView
+from bot.maps import MapNode, MapView
 
 DPI = 100
 MARGIN = 24.0

@@ -17,6 +17,7 @@ from bot.chat.message import Message
 from bot.chat.replies import Picture
 from bot.fairness import FairView
 from bot.identity import LinkAnswer, LinkRefused, OnCallView
+from bot.maps import Grouping, MapView
 from bot.preferences import Preferences
 from bot.reports import ReportView
 from bot.views import (
@@ -24,9 +25,7 @@ from bot.views import (
     CardView,
     Choices,
     Done,
-    Grouping,
     HomeView,
-    MapView,
     MineView,
     PreferencesView,
     QueueView,

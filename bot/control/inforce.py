@@ -16,10 +16,10 @@ from bot.clusters.base import Cordon
 from bot.control.ledger import Ledger
 from bot.terms import Terms
 from scheduler import events
+from scheduler.byhand import UNTOLD, Hand, Held, Order
 from scheduler.engine import Engine
 from scheduler.layout import FlavorResource
 from scheduler.model import GPU, FlavorName, NodeName, QueueName, WorkloadId
-from scheduler.overrides import figures_of
 from storage.audit import Intervention
 from storage.records import Setting
 from storage.work import Work
@@ -56,6 +56,14 @@ def value_of(setting: Setting) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {}
 
 
+def order_of(setting: Setting) -> Order:
+    """Who set it, why, and until when."""
+    says = value_of(setting)
+    by = says.get("who", setting.author)
+    until = None if setting.until is None else setting.until.timestamp()
+    return Order(by=str(by), reason=setting.reason, until=until)
+
+
 def bring_into_force(
     engine: Engine, ledger: Ledger, terms: Terms, settings: Mapping[str, Setting]
 ) -> None:
@@ -81,18 +89,15 @@ def _pause(engine: Engine, terms: Terms, wanted: Mapping[str, Setting]) -> None:
             engine.apply(events.QueueResumed(queue=queue))
     for name, setting in wanted.items():
         queue = QueueName(name)
-        pause = events.QueuePaused(
-            queue=queue,
-            by=str(value_of(setting).get("by", setting.author)),
-            reason=setting.reason,
-            until=None if setting.until is None else setting.until.timestamp(),
-        )
-        if terms.knows(queue) and paused.get(queue) != figures_of(pause):
+        order = order_of(setting)
+        pause = events.QueuePaused(queue=queue, by=order.by, reason=order.reason, until=order.until)
+        if terms.knows(queue) and paused.get(queue) != pause.order.figures:
             engine.apply(pause)
 
 
 def _set_quotas(engine: Engine, terms: Terms, wanted: Mapping[str, Setting]) -> None:
     quotas: dict[QueueName, dict[FlavorResource, int]] = {}
+    orders: dict[QueueName, dict[FlavorResource, Order]] = {}
     for name, setting in wanted.items():
         queue, _, flavor = name.rpartition(":")
         gpus = value_of(setting).get("gpus")
@@ -102,11 +107,13 @@ def _set_quotas(engine: Engine, terms: Terms, wanted: Mapping[str, Setting]) -> 
         )
         if known and isinstance(gpus, int) and gpus >= 0:
             quotas.setdefault(QueueName(queue), {})[pair] = gpus
-    has = dict(engine.in_force().quotas)
+            orders.setdefault(QueueName(queue), {})[pair] = order_of(setting)
+    has, known_orders = dict(engine.in_force().quotas), engine.in_force().orders
     for queue_name in dict.fromkeys((*has, *quotas)):
-        nominal = quotas.get(queue_name, {})
-        if has.get(queue_name, {}) != nominal:
-            engine.apply(events.QuotaChanged(queue=queue_name, nominal=nominal))
+        nominal, wanted_by = quotas.get(queue_name, {}), orders.get(queue_name, {})
+        ordered = {pair: known_orders.get(Held(Hand.QUOTA, queue_name, *pair)) for pair in nominal}
+        if has.get(queue_name, {}) != nominal or ordered != wanted_by:
+            engine.apply(events.QuotaChanged(queue=queue_name, nominal=nominal, orders=wanted_by))
 
 
 def _boost(engine: Engine, wanted: Mapping[str, Setting]) -> None:
@@ -114,9 +121,13 @@ def _boost(engine: Engine, wanted: Mapping[str, Setting]) -> None:
     for request_id in dict.fromkeys((*has, *map(WorkloadId, wanted))):
         setting = wanted.get(request_id)
         by = 0 if setting is None else value_of(setting).get("by")
-        known = engine.workload(request_id) is not None
-        if known and isinstance(by, int) and has.get(request_id, 0) != by:
-            engine.apply(events.Boosted(workload=request_id, by=by))
+        if engine.workload(request_id) is None or not isinstance(by, int):
+            continue
+        held = engine.in_force().orders.get(Held(Hand.BOOST, request_id))
+        order = None if setting is None else order_of(setting)
+        if has.get(request_id, 0) != by or held != order:
+            boosted = events.Boosted(workload=request_id, by=by, order=order or UNTOLD)
+            engine.apply(boosted)
 
 
 def _cordon(engine: Engine, ledger: Ledger, wanted: Mapping[str, Setting]) -> None:
@@ -124,8 +135,9 @@ def _cordon(engine: Engine, ledger: Ledger, wanted: Mapping[str, Setting]) -> No
     for node in sorted(has - set(map(NodeName, wanted))):
         engine.apply(events.NodeUncordoned(node=node))
         ledger.act(Cordon(node=node, closed=False))
-    for name in wanted:
-        node = NodeName(name)
+    for name, setting in wanted.items():
+        node, order = NodeName(name), order_of(setting)
+        if engine.in_force().orders.get(Held(Hand.DRAIN, node)) != order:
+            engine.apply(events.NodeCordoned(node=node, order=order))
         if node not in has:
-            engine.apply(events.NodeCordoned(node=node))
             ledger.act(Cordon(node=node, closed=True))

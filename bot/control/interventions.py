@@ -68,8 +68,7 @@ def _pause(
     queues = _names(order.wish, "queues")
     before = [queue for queue in queues if name_of(PAUSE, queue) in found.settings]
     for queue in queues:
-        said = {"by": order.wish.get("by", order.actor)}
-        _put(ledger, found, order, name_of(PAUSE, queue), said)
+        _put(ledger, found, order, name_of(PAUSE, queue), {"who": _who(order)})
     waiting = [one for queue in queues for one in engine.pending(QueueName(queue))]
     done = _in_force(ledger, order, before={"paused": before}, after={"paused": queues})
     proclaim.say_done(
@@ -104,7 +103,7 @@ def _boost(
     if request is None or request.state is not S.WAITING or not isinstance(by, int):
         raise Impossible("it does not wait any more")
     had = engine.in_force().boosts.get(WorkloadId(request.id), 0)
-    _put(ledger, found, order, name_of(BOOST, request.id), {"by": by})
+    _put(ledger, found, order, name_of(BOOST, request.id), {"by": by, "who": _who(order)})
     done = _in_force(
         ledger,
         order,
@@ -115,6 +114,7 @@ def _boost(
         request.id,
         reason="boosted",
         details={"intervention": order.id, "actor": order.actor, "by": by},
+        actor=order.actor,
     )
     proclaim.say_done(ledger, done, Effect(request=noted))
 
@@ -154,7 +154,8 @@ def _drain(
     node = NodeName(order.target)
     if engine.node(node) is None:
         raise Impossible("the node is gone")
-    _put(ledger, found, order, name_of(DRAIN, node), {"move": bool(order.wish.get("move"))})
+    says = {"move": bool(order.wish.get("move")), "who": _who(order)}
+    _put(ledger, found, order, name_of(DRAIN, node), says)
     leaving = set(engine.leaving())
     there = [
         workload.id
@@ -200,7 +201,8 @@ def _quota(
     if not isinstance(gpus, int) or not terms.knows(QueueName(queue)):
         raise Impossible("the policy lacks the queue")
     before = engine.layout.queue(QueueName(queue)).quotas[pair].nominal
-    _put(ledger, found, order, name_of(QUOTA, f"{queue}:{flavor}"), {"gpus": gpus})
+    says = {"gpus": gpus, "who": _who(order)}
+    _put(ledger, found, order, name_of(QUOTA, f"{queue}:{flavor}"), says)
     bring_into_force(engine, ledger, terms, found.settings)
     over = engine.over(QueueName(queue))
     done = _in_force(
@@ -242,10 +244,20 @@ def _end_what_is_over(engine: Engine, ledger: Ledger, found: ByHand) -> None:
     for number, names in over.items():
         lasted = ledger.intervention(number)
         _drop(ledger, found, names, LOOP)
+        for name in names:
+            _note_end_of_boost(ledger, name)
         if lasted is not None:
             proclaim.say_over(ledger, lasted)
     for names in gone.values():
         _drop(ledger, found, names, LOOP)
+
+
+def _note_end_of_boost(ledger: Ledger, name: str) -> None:
+    """A line in the story of who was boosted, and a card without it."""
+    request = ledger.find(name.removeprefix(BOOST)) if name.startswith(BOOST) else None
+    if request is not None and not request.state.final:
+        ledger.load([request.id])
+        ledger.note(request.id, reason="boost-over", details={})
 
 
 def _has_ended(engine: Engine, ledger: Ledger, request_id: str) -> bool:
@@ -335,6 +347,11 @@ def _done(
     done = replace(order, state=InterventionState.DONE, before=before, after=after)
     ledger.write_down(done)
     return done
+
+
+def _who(order: Intervention) -> str:
+    """The name of who gave it, as it was then."""
+    return str(order.wish.get("who", order.actor))
 
 
 def _names(wish: Mapping[str, object], key: str) -> list[str]:

@@ -5,7 +5,7 @@ An order is always for all to see. Whoever is no admin is told whom to ask.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from pydantic import TypeAdapter
@@ -45,7 +45,7 @@ class _Plan:
     """What is stored of a wish, and what it would do where that has to be confirmed."""
 
     target: str
-    wish: dict[str, object]
+    wish: Mapping[str, object]
     preview: Preview | None = None
 
 
@@ -58,7 +58,10 @@ class Interventions(Office):
         """Take an order, or show what it would do; the same key gets the same answer again."""
         now = self._control.clock.now()
         wish = replace(wish, reason=wish.reason.strip()[:LONGEST_REASON])
-        planned = self._may(person_id, wish, now) or self._plan_order(person_id, wish, now)
+        planned = self._may(person_id, wish, now) or self._plan_order(wish, now)
+        if isinstance(planned, _Plan):
+            who = self._directory.person(person_id).name
+            planned = replace(planned, wish={**planned.wish, "who": who})
         if isinstance(planned, _Plan) and planned.preview is not None and not confirmed:
             return planned.preview
         with self._store.write() as work:
@@ -103,10 +106,10 @@ class Interventions(Office):
         wrong = wish.end.misplaced(now)
         return None if wrong is None else _decline(wish, DeclineCode(wrong))
 
-    def _plan_order(self, person_id: str, wish: Wish, now: float) -> _Plan | Declined:
+    def _plan_order(self, wish: Wish, now: float) -> _Plan | Declined:
         match wish.kind:
             case K.PAUSE | K.RESUME:
-                return self._plan_pause(person_id, wish)
+                return self._plan_pause(wish)
             case K.BOOST:
                 return self._plan_boost(wish, now)
             case K.PREEMPT:
@@ -116,7 +119,7 @@ class Interventions(Office):
             case K.QUOTA:
                 return self._plan_quota(wish, now)
 
-    def _plan_pause(self, person_id: str, wish: Wish) -> _Plan | Declined:
+    def _plan_pause(self, wish: Wish) -> _Plan | Declined:
         queues = queues_named(self._terms, wish.target)
         if not queues:
             return self._unknown_place(wish)
@@ -128,9 +131,8 @@ class Interventions(Office):
                 others = tuple(name.removeprefix(PAUSE) for name in paused)
                 return _decline(wish, DeclineCode.NOT_PAUSED, others, where=wish.target)
         target = wish.target if len(queues) > 1 else names[0]
-        by = self._directory.person(person_id).name
         teams = {str(queue.team) for queue in queues if queue.team is not None}
-        return _Plan(target, {"queues": names, "by": by, "tell": self._leads(teams)})
+        return _Plan(target, {"queues": names, "tell": self._leads(teams)})
 
     def _leads(self, teams: Iterable[str]) -> list[str]:
         """Whom an order that hits these teams is told."""

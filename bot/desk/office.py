@@ -13,9 +13,9 @@ from bot.foresight import Foresight
 from bot.people import Directory
 from bot.places import Domain, domains_of
 from bot.prospects import SOON, Prospect
-from bot.rows import OPEN_FIRST, card_of, explain_all
+from bot.rows import OPEN_FIRST, boost_of, card_of, explain_all
 from bot.terms import WAITING_AT_MOST
-from bot.views import CardView, NotReady
+from bot.views import Boost, CardView, NotReady
 from scheduler.engine import Engine
 from scheduler.model import Explanation
 from storage.records import Request, Setting
@@ -87,9 +87,11 @@ class Office:
         holding = [request for request in requests if request.state.holding]
         reasons: dict[str, Explanation] = {}
         domains: dict[str, Domain] = {}
+        boosts: dict[str, Boost | None] = {}
         with contextlib.suppress(NotReady):
             if waiting:
                 reasons = self._look(lambda engine: explain_all(engine, waiting, now))
+            boosts = self._look(lambda engine: self._boosts(engine, requests))
             if holding:
                 domains = self._look(lambda engine: domains_of(engine, self._terms, holding))
         foreseen = {request_id: self._foreseen(request_id, now) for request_id in waiting}
@@ -101,9 +103,17 @@ class Office:
                 reasons.get(request.id),
                 domains.get(request.id, ()),
                 foreseen.get(request.id),
+                boosts.get(request.id),
             )
             for request in requests
         )
+
+    def _boosts(self, engine: Engine, requests: Sequence[Request]) -> dict[str, Boost | None]:
+        return {
+            request.id: boost_of(engine, self._terms, request.workload, lifted=False)
+            for request in requests
+            if not request.state.final
+        }
 
     def _foreseen(self, request_id: str, now: float) -> Prospect | None:
         """What was last foreseen for a request, unless that is long ago or did not come true."""

@@ -8,15 +8,14 @@ from bot.atlas import map_view
 from bot.desk.office import OPEN, Office, by_state
 from bot.glance import cluster_view, doubts_for, team_shares
 from bot.listing import list_queue
+from bot.maps import Grouping, MapView
 from bot.plans import near, refuse
 from bot.rights import seen_by
 from bot.rows import story_of
 from bot.views import (
     Choices,
-    Grouping,
     HomeView,
     Letter,
-    MapView,
     MineView,
     NotReady,
     QueueView,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bot.views import Grouping
+from bot.maps import Grouping
 from scheduler.model import NodeName
 from scheduler.simulation.cluster import Outage
 from tests.bot.house import ADA, BEN, House

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bot.asks import Ask, Change, End, Period, Preference
 from bot.chat.grammar.errors import GrammarError
-from bot.views import Grouping
+from bot.maps import Grouping
 from scheduler.model import Priority, Seconds
 
 

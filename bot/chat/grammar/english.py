@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.asks import Nearness, Period, Preference, Provision
 from bot.chat.grammar.commands import Verb
 from bot.chat.grammar.table import Lexicon, Option
-from bot.views import Grouping
+from bot.maps import Grouping
 from scheduler.model import Priority, Spend
 
 _MINUTE, _HOUR, _DAY, _WEEK = 60.0, 3600.0, 86400.0, 604800.0

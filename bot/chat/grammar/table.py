@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from bot.asks import Nearness, Period, Preference, Provision
 from bot.chat.grammar.commands import Verb
 from bot.chat.grammar.tokens import is_han
-from bot.views import Grouping
+from bot.maps import Grouping
 from scheduler.model import Priority, Spend
 
 

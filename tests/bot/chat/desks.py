@@ -6,7 +6,7 @@ import dataclasses
 import threading
 from collections.abc import Callable, Iterable
 
-from bot import views
+from bot import maps, views
 from bot.answers import Changed, Kept, Tried, WhenView
 from bot.asks import Ask, Change, End, Period
 from bot.byhand import ByHandAnswer, DeclineCode, Declined, Wish
@@ -17,7 +17,7 @@ from bot.reports import ReportView
 from bot.views import RefusalCode, Refused
 from storage.records import Person, Recipe, Role
 from storage.states import RequestState
-from tests.bot.chat import accounting, foreseeing, saying
+from tests.bot.chat import accounting, foreseeing, mapping, saying
 
 
 class MemoryOnce:
@@ -175,8 +175,8 @@ class MemoryDesk:
             return Refused(code=RefusalCode.NO_SUCH_REQUEST, args={"request": request_id})
         return views.WhyView(card=self.cards[request_id], story=())
 
-    def map(self, by: views.Grouping = views.Grouping.POOL) -> views.MapView:
-        return dataclasses.replace(saying.MAP, by=by)
+    def map(self, by: maps.Grouping = maps.Grouping.POOL) -> maps.MapView:
+        return dataclasses.replace(mapping.MAP, by=by)
 
     def fair(self, person_id: str, team: str | None = None) -> FairView | Refused:
         del person_id, team

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bot import notices, views
+from bot import maps, notices, views
 from bot.answers import Kept
 from bot.asks import Ask
 from bot.chat import grammar
@@ -25,7 +25,7 @@ from bot.chat.voice import Voice
 from bot.reports import Guess
 from scheduler.model import Basis, LimitKind, PreemptionRule, Verdict, WaitReason
 from storage.records import Audience, Recipe, RecipeKind
-from tests.bot.chat import foreseeing, identity, notifying, saying
+from tests.bot.chat import byhand, foreseeing, identity, mapping, notifying, saying
 from tests.bot.chat import interventions as orders
 from tests.bot.chat.accounting import FAIR, REPORT
 from tests.bot.chat.written import FOLDER, compare, lines_of, plain_of, readable, said_by
@@ -312,6 +312,7 @@ def _messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message
         lambda: [requests.card(voice, _because(WaitReason.QUOTA, _LOWERED))],
     )
     yield from orders.messages(voice)
+    yield from byhand.messages(voice)
     yield from identity.messages(voice)
     yield from _alerts(voice)
 
@@ -329,8 +330,8 @@ def _reports(voice: Voice) -> list[Message]:
     return [reports.report(voice, view) for view in (REPORT, one_team, unused, young)]
 
 
-def _maps() -> list[views.MapView]:
-    return [saying.MAP, dataclasses.replace(saying.MAP, by=views.Grouping.TEAM)]
+def _maps() -> list[maps.MapView]:
+    return [mapping.MAP, dataclasses.replace(mapping.MAP, by=maps.Grouping.TEAM)]
 
 
 def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:

@@ -15,7 +15,7 @@ from bot.chat import conversation, grammar
 from bot.chat.conversation import Asker
 from bot.chat.grammar import Expected, GrammarError, Mistake
 from bot.chat.voices import Voices
-from bot.views import Grouping
+from bot.maps import Grouping
 from scheduler.model import Priority, Spend
 from tests.bot.chat import saying
 from tests.bot.chat.desks import MemoryDesk

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bot.asks import Ask, Change, End, Nearness, Period, Preference, Provision, Together
 from bot.chat import grammar
 from bot.chat.grammar import Expected, GrammarError, Mistake
-from bot.views import Grouping
+from bot.maps import Grouping
 from scheduler.model import Priority, Spend
 
 HOUR = 3600.0

@@ -12,7 +12,7 @@ from matplotlib import font_manager
 from bot.chat import lettering
 from bot.chat.picture import draw
 from bot.chat.words import words_for
-from tests.bot.chat import saying
+from tests.bot.chat import mapping
 
 
 @pytest.fixture(autouse=True)
@@ -44,4 +44,4 @@ def test_with_one_they_are_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_map_for_a_chinese_reader_has_no_letter_that_cannot_be_drawn() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert draw(saying.MAP, lettering.labels(words_for("zh"))).startswith(b"\x89PNG")
+        assert draw(mapping.MAP, lettering.labels(words_for("zh"))).startswith(b"\x89PNG")

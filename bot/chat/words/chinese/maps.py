@@ -7,7 +7,11 @@ from itertools import groupby
 
 from bot.chat.markup import Markup, date, join, literal, plain, say
 from bot.chat.words.chinese.units import Units
-from bot.views import ClusterView, Grouping, LevelView, MapView
+from bot.maps import Grouping, MapView
+from bot.views import (
+    ClusterView,
+    LevelView,
+)
 from scheduler.doubts import Doubt, NodeDoubt
 
 LONGEST_ALT = 1000  # Slack's limit of a file's alternative text

@@ -8,6 +8,7 @@ from bot.chat.people import Names
 from bot.chat.words.chinese.changes import Changes
 from bot.prospects import SOON, Offered, Prospect
 from bot.views import CardView
+from scheduler.byhand import Hand
 from scheduler.forecast import Forecast, Reach
 from scheduler.model import Basis
 from scheduler.offers import OfferKind
@@ -19,6 +20,14 @@ _BASES: dict[Basis, str] = {
     Basis.HISTORY: "按近来同类任务的运行时间",
     Basis.UNKNOWN: "有的运行中请求不知何时结束",
 }
+
+_HINGES: dict[Hand, str] = {
+    Hand.PAUSE: "这要等 {where} 的暂停在 {at} 结束。",
+    Hand.QUOTA: "这要等 {where} 的配额在 {at} 恢复。",
+    Hand.DRAIN: "这要等节点 {where} 的排空在 {at} 结束。",
+    Hand.BOOST: "这要等 {where} 的加急在 {at} 结束。",
+}
+"""What was set by hand and has to end before."""
 
 _OFFERS: dict[OfferKind, str] = {
     OfferKind.SHORTER_LEASE: "缩短租期",
@@ -45,7 +54,7 @@ class Prospects(Changes):
             case Reach.NOW:
                 return say("预计启动：马上。")
             case Reach.ENDS:
-                return self._range(told)
+                return join("", [self._range(told), self._hinge(told)])
             case Reach.BEYOND:
                 return say("预计启动：不早于 {until}。", until=date(told.horizon))
             case Reach.ENDLESS:
@@ -66,6 +75,13 @@ class Prospects(Changes):
             return say("预计启动： {likely} （{basis}）。", likely=date(told.likely), basis=basis)
         text = "预计启动： {low} 到 {high} 之间（{basis}）。"
         return say(text, low=date(told.low), high=date(told.high), basis=basis)
+
+    def _hinge(self, told: Forecast) -> Markup:
+        """What was set by hand that has to end as ordered; empty where nothing has to."""
+        if told.hinge is None:
+            return Markup()
+        held = told.hinge.held
+        return say(_HINGES[held.hand], where=held.where, at=date(told.hinge.at))
 
     def offers(self, prospect: Prospect, names: Names) -> Markup:
         """What would start sooner, one a line."""

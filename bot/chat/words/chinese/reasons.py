@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.chinese.units import Units
 from bot.chat.words.figures import Figures, asked_for, left_over, shared_level
+from scheduler.byhand import Hand
 from scheduler.model import GPU, Basis, Figure, Verdict, WaitReason
 
 _SHORT: dict[WaitReason, str] = {
@@ -71,7 +72,38 @@ class Reasons(Units):
             WaitReason.NOT_EVALUATED: self._not_evaluated,
         }
         figures = Figures(verdict.figures)
-        return join("", [sentences[verdict.reason](figures), self._lower_class(figures)])
+        said = [sentences[verdict.reason](figures), self._by_hand(figures)]
+        return join("", [*said, self._lower_class(figures)])
+
+    def _by_hand(self, figures: Figures) -> Markup:
+        """Who set by hand what is in its way, until when, and why; empty where nobody did."""
+        hand = str(figures.text("hand") or "")
+        because, until = figures.text("because"), figures.number("until")
+        rest = [
+            say("，到 {until} 为止", until=date(until)) if until else Markup(),
+            say("（原因：{because}）", because=because) if because else Markup(),
+        ]
+        by = figures.text("by") or say("有人")
+        if hand == Hand.QUOTA:
+            return say(
+                "{by} 把 {queue} 的配额从 {before:,} 调低到 {gpus:,}{rest}。",
+                by=by,
+                queue=figures.text("set_queue") or "所在队列",
+                before=int(figures.number("set_from") or 0),
+                gpus=int(figures.number("set_to") or 0),
+                rest=join("", rest),
+            )
+        if hand == Hand.DRAIN:
+            more = int(figures.number("nodes_drained") or 1) - 1
+            others = say("，另有 {count}也被排空", count=self.count(more, "个节点"))
+            return say(
+                "{by} 排空了节点 {node}{rest}{more}；否则放得下。",
+                by=by,
+                node=figures.text("drained") or "（有空位）",
+                rest=join("", rest),
+                more=others if more else "",
+            )
+        return Markup()
 
     def _lower_class(self, figures: Figures) -> Markup:
         """That it has a lower priority than it asked for, and why."""
@@ -93,7 +125,11 @@ class Reasons(Units):
         figures = Figures(verdict.figures)
         asked, free = asked_for(figures), left_over(figures)
         if verdict.reason is WaitReason.QUOTA and figures.number("lowered"):
+            if figures.text("hand"):
+                return say("调整结束后才能启动。")
             return say("配额被人工调整过：调整结束后才能启动。")
+        if figures.text("hand") and verdict.reason in (WaitReason.QUOTA, WaitReason.TOPOLOGY):
+            return say("那时恢复后启动；在那之前空出足够位置也会启动。")
         if verdict.reason is WaitReason.QUOTA and asked and free is not None and asked > free:
             text = "那里再空出 {short:,} 卡后启动；少要一些会更快。"
             return say(text, short=int(asked - max(0, free)))

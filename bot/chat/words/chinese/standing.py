@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.chinese.reasons import Reasons
-from bot.views import CardView
+from bot.views import Boost, CardView
 from scheduler.model import Spend
 from storage.records import RecipeKind
 from storage.states import RequestState
@@ -51,7 +51,7 @@ class Standing(Reasons):
             owner,
             say("团队 {team}", team=card.team),
             self._pool(card),
-            say("{priority}", priority=self.priority(card.priority)),
+            self._counts_as(card.priority, card.boost),
             say("可抢占") if card.preemptible else say("不可抢占"),
         ]
         if card.topology:
@@ -65,6 +65,21 @@ class Standing(Reasons):
         if card.lease is not None:
             terms.append(say("租期 {span}", span=self.span(card.lease)))
         return join(" · ", terms)
+
+    def _counts_as(self, own: str, boost: Boost | None) -> Markup:
+        """Its priority; or the one that somebody gave it for a while, and who."""
+        if boost is None:
+            return say("{priority}", priority=self.priority(own))
+        by = say("由 {by} ", by=boost.by) if boost.by else Markup()
+        until = say("，到 {until} 为止", until=date(boost.until)) if boost.until else Markup()
+        text = "{priority}（{by}加急{until}，原为{own}）"
+        return say(
+            text,
+            priority=self.priority(boost.priority),
+            by=by,
+            until=until,
+            own=self.priority(own),
+        )
 
     def _pool(self, card: CardView) -> Markup:
         """Its pool; or that it is bought by the hour, and how, which nobody need have said."""

@@ -179,7 +179,7 @@ class Answers(Standing):
             self._size(row),
             say("you") if row.mine else owner or Markup(),
             say("team {team}", team=row.team),
-            say("{priority}", priority=row.priority),
+            say("{priority}", priority=row.counts_as),
             say("waits {span}", span=self.span(row.waited)),
             self.short_reason(row.reason),
             say("{name}", name=row.name),

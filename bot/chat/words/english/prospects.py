@@ -8,6 +8,7 @@ from bot.chat.people import Names
 from bot.chat.words.english.changes import Changes
 from bot.prospects import SOON, Offered, Prospect
 from bot.views import CardView
+from scheduler.byhand import Hand
 from scheduler.forecast import Forecast, Reach
 from scheduler.model import Basis
 from scheduler.offers import OfferKind
@@ -19,6 +20,14 @@ _BASES: dict[Basis, str] = {
     Basis.HISTORY: "from how long such work ran lately",
     Basis.UNKNOWN: "some of what runs has no known end",
 }
+
+_HINGES: dict[Hand, str] = {
+    Hand.PAUSE: "That counts on the pause of {where} ending {at}.",
+    Hand.QUOTA: "That counts on {where} having its own quota again {at}.",
+    Hand.DRAIN: "That counts on the drain of node {where} ending {at}.",
+    Hand.BOOST: "That counts on the boost of {where} ending {at}.",
+}
+"""What was set by hand and has to end before."""
 
 _OFFERS: dict[OfferKind, str] = {
     OfferKind.SHORTER_LEASE: "shorter lease",
@@ -45,7 +54,7 @@ class Prospects(Changes):
             case Reach.NOW:
                 return say("Expected start: at once.")
             case Reach.ENDS:
-                return self._range(told)
+                return join(" ", [self._range(told), self._hinge(told)])
             case Reach.BEYOND:
                 return say("Expected start: not before {until}.", until=date(told.horizon))
             case Reach.ENDLESS:
@@ -66,6 +75,13 @@ class Prospects(Changes):
             return say("Expected start: {likely} ({basis}).", likely=date(told.likely), basis=basis)
         text = "Expected start: between {low} and {high} ({basis})."
         return say(text, low=date(told.low), high=date(told.high), basis=basis)
+
+    def _hinge(self, told: Forecast) -> Markup:
+        """What was set by hand that has to end as ordered; empty where nothing has to."""
+        if told.hinge is None:
+            return Markup()
+        held = told.hinge.held
+        return say(_HINGES[held.hand], where=held.where, at=date(told.hinge.at))
 
     def offers(self, prospect: Prospect, names: Names) -> Markup:
         """What would start sooner, one a line."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.english.units import Units
 from bot.chat.words.figures import Figures, asked_for, left_over, shared_level
+from scheduler.byhand import Hand
 from scheduler.model import GPU, Basis, Figure, Verdict, WaitReason
 
 _SHORT: dict[WaitReason, str] = {
@@ -72,7 +73,39 @@ class Reasons(Units):
             WaitReason.NOT_EVALUATED: self._not_evaluated,
         }
         figures = Figures(verdict.figures)
-        return join(" ", [sentences[verdict.reason](figures), *self._lower_class(figures)])
+        said = [sentences[verdict.reason](figures), self._by_hand(figures)]
+        return join(" ", [*said, *self._lower_class(figures)])
+
+    def _by_hand(self, figures: Figures) -> Markup:
+        """Who set by hand what is in its way, until when, and why; empty where nobody did."""
+        hand = str(figures.text("hand") or "")
+        because, until = figures.text("because"), figures.number("until")
+        rest = [
+            say(" until {until}", until=date(until)) if until else Markup(),
+            say(" (reason: {because})", because=because) if because else Markup(),
+        ]
+        by = figures.text("by") or say("Somebody")
+        if hand == Hand.QUOTA:
+            return say(
+                "{by} lowered the quota of {queue} from {before:,} to {gpus:,}{rest}.",
+                by=by,
+                queue=figures.text("set_queue") or "its queue",
+                before=int(figures.number("set_from") or 0),
+                gpus=int(figures.number("set_to") or 0),
+                rest=join("", rest),
+            )
+        if hand == Hand.DRAIN:
+            more = int(figures.number("nodes_drained") or 1) - 1
+            are = "is" if more == 1 else "are"
+            others = say(", and {count} {are}", count=self.count(more, "more node"), are=are)
+            return say(
+                "{by} drained node {node}{rest}{more}: it would fit otherwise.",
+                by=by,
+                node=figures.text("drained") or "that has room",
+                rest=join("", rest),
+                more=others if more else "",
+            )
+        return Markup()
 
     def _lower_class(self, figures: Figures) -> list[Markup]:
         """That it has a lower priority than it asked for, and why."""
@@ -91,7 +124,11 @@ class Reasons(Units):
         figures = Figures(verdict.figures)
         asked, free = asked_for(figures), left_over(figures)
         if verdict.reason is WaitReason.QUOTA and figures.number("lowered"):
+            if figures.text("hand"):
+                return say("It can start once that ends.")
             return say("Quota was changed by hand: it can start once that ends.")
+        if figures.text("hand") and verdict.reason in (WaitReason.QUOTA, WaitReason.TOPOLOGY):
+            return say("It starts when that ends, or when enough comes free before.")
         if verdict.reason is WaitReason.QUOTA and asked and free is not None and asked > free:
             text = "It starts when {short:,} more come free there, or sooner if you ask for fewer."
             return say(text, short=int(asked - max(0, free)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.english.reasons import Reasons
-from bot.views import CardView
+from bot.views import Boost, CardView
 from scheduler.model import Spend
 from storage.records import RecipeKind
 from storage.states import RequestState
@@ -51,7 +51,7 @@ class Standing(Reasons):
             owner,
             say("team {team}", team=card.team),
             self._pool(card),
-            say("{priority} priority", priority=card.priority),
+            self._counts_as(card.priority, card.boost),
             say("preemptible") if card.preemptible else say("not preemptible"),
         ]
         if card.topology:
@@ -65,6 +65,15 @@ class Standing(Reasons):
         if card.lease is not None:
             terms.append(say("for {span}", span=self.span(card.lease)))
         return join(" · ", terms)
+
+    def _counts_as(self, own: str, boost: Boost | None) -> Markup:
+        """Its priority; or the one that somebody gave it for a while, and who."""
+        if boost is None:
+            return say("{priority} priority", priority=own)
+        by = say(" by {by}", by=boost.by) if boost.by else Markup()
+        until = say(" until {until}", until=date(boost.until)) if boost.until else Markup()
+        text = "{priority} priority (boosted{by}{until}, else {own})"
+        return say(text, priority=boost.priority, by=by, until=until, own=own)
 
     def _pool(self, card: CardView) -> Markup:
         """Its pool; or that it is bought by the hour, and how, which nobody need have said."""

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from bot.chat.markup import Markup
-from bot.views import ClusterView, MapView
+from bot.maps import MapView
+from bot.views import (
+    ClusterView,
+)
 from scheduler.doubts import NodeDoubt
 
 
