@@ -8,6 +8,7 @@ from typing import TypeVar
 from bot.asks import Ask, Change, Nearness, Provision, Together
 from bot.fields import FieldChange, FieldName, Value
 from bot.terms import Terms, level_word
+from bot.views import write_shape
 from scheduler.lapse import own
 from scheduler.layout import MODEL_LABEL, PROVISION_LABEL
 from scheduler.model import GPU, PodSet, Priority, Seconds, Spend, TopologyMode, Workload
@@ -91,7 +92,7 @@ def changes_of(before: Workload, after: Workload, terms: Terms) -> tuple[FieldCh
 def _fields(workload: Workload, terms: Terms) -> Iterator[tuple[FieldName, Value]]:
     ask = ask_of(workload, terms)
     near = ask.topology
-    yield FieldName.SIZE, f"{ask.pods}×{ask.gpus_per_pod}"
+    yield FieldName.SIZE, write_shape((pods.count, _each(pods)) for pods in workload.pod_sets)
     yield FieldName.MINIMUM, None if ask.minimum is None else f"{ask.minimum}×{ask.gpus_per_pod}"
     yield FieldName.MODEL, ask.model
     yield FieldName.LEASE, ask.duration

@@ -11,7 +11,7 @@ from bot.leases import longer
 from bot.places import Domain
 from bot.prospects import Prospect
 from bot.terms import Terms, level_word
-from bot.views import Boost, CardView, QueueRow
+from bot.views import Boost, CardView, QueueRow, write_shape
 from scheduler.aging import since
 from scheduler.byhand import UNTOLD, Hand, Held
 from scheduler.engine import Engine
@@ -85,6 +85,7 @@ def card_of(
         recipe=request.recipe,
         to_back=_goes_to_back(request),
         boost=boost,
+        parts=_parts(workload, holding),
     )
 
 
@@ -100,6 +101,14 @@ def _pods(workload: Workload, holding: Admission | None) -> int:
     """Pods that it has, or asks for while it has none."""
     parts = workload.pod_sets if holding is None else holding.assignments
     return sum(part.count for part in parts)
+
+
+def _parts(workload: Workload, holding: Admission | None) -> tuple[tuple[int, int], ...]:
+    """Pods and the GPUs of each, where there are several kinds of them."""
+    each = {one.name: one.requests.get(GPU, 0) for one in workload.pod_sets}
+    parts = workload.pod_sets if holding is None else holding.assignments
+    found = tuple((part.count, each.get(part.name, 0)) for part in parts)
+    return found if len({gpus for _, gpus in found}) > 1 else ()
 
 
 def _least(workload: Workload) -> int:
@@ -163,8 +172,6 @@ def queue_row(
     boost: Boost | None = None,
 ) -> QueueRow:
     """A waiting request's line in its queue."""
-    first = workload.pod_sets[0]
-    pods = sum(pods.count for pods in workload.pod_sets)
     return QueueRow(
         position=why.position,
         request=workload.id,
@@ -172,7 +179,7 @@ def queue_row(
         owner=workload.owner,
         team=workload.team,
         gpus=workload.gpus,
-        shape=f"{pods}×{first.requests.get(GPU, 0)}",
+        shape=write_shape((one.count, one.requests.get(GPU, 0)) for one in workload.pod_sets),
         priority=workload.priority_class,
         waited=max(0.0, now - since(workload)),
         reason=why.verdict.reason,

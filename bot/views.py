@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from bot.asks import Ask
@@ -157,11 +157,21 @@ class CardView:
     recipe: Recipe | None = None
     to_back: bool = False
     boost: Boost | None = None
+    parts: tuple[tuple[int, int], ...] = ()
+    """Pods and the GPUs of each, where not all pods are alike."""
 
     @property
     def whole(self) -> str:
-        """The shape, e.g. `4×8`."""
-        return f"{self.pods}×{self.gpus_per_pod}"
+        """The shape, e.g. `4×8`, or `4×8 + 1×2`."""
+        return write_shape(self.parts or ((self.pods, self.gpus_per_pod),))
+
+
+def write_shape(parts: Iterable[tuple[int, int]]) -> str:
+    """Pods and the GPUs of each as text, those that are alike together."""
+    pods: dict[int, int] = {}
+    for count, each in parts:
+        pods[each] = pods.get(each, 0) + count
+    return " + ".join(f"{count}×{each}" for each, count in pods.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from bot.refusals import write_refusal
 from bot.terms import NAME_AT_MOST, Terms
 from bot.views import RefusalCode, Refused
 from scheduler.layout import MODEL_LABEL
-from scheduler.model import GPU, Priority, Refusal, Seconds, Spend, Workload
+from scheduler.model import GPU, PodSet, Priority, Refusal, Seconds, Spend, Workload
 from storage.records import Audience, EventKind, Notice, ObjectRef, Person, Request, Source
 from storage.states import RequestState
 from storage.store import Store
@@ -103,13 +103,15 @@ class WantedDesk:
         if isinstance(found, Refused):
             return found
         (as_planned,) = found.pod_sets
-        (pods,) = wanted.pod_sets
-        pods = dataclasses.replace(
-            pods,
-            node_selector={**as_planned.node_selector, **pods.node_selector},
-            topology=as_planned.topology,
+        pod_sets = tuple(
+            dataclasses.replace(
+                pods,
+                node_selector={**as_planned.node_selector, **pods.node_selector},
+                topology=as_planned.topology,
+            )
+            for pods in _largest_first(wanted.pod_sets)
         )
-        found = dataclasses.replace(found, pod_sets=(pods,), created=wanted.created or now)
+        found = dataclasses.replace(found, pod_sets=pod_sets, created=wanted.created or now)
         refusal = check(found)
         return found if refusal is None else never_fits(refusal)
 
@@ -153,9 +155,12 @@ _OPEN = tuple(state for state in RequestState if not state.final)
 
 
 def read_ask(wanted: Wanted) -> Ask | Refused:
-    """What the labels and the template ask for, or the first label that cannot be read."""
+    """What the labels and the template ask for, or the first label that cannot be read.
+
+    Of several pod sets it is routed as if all pods were as the largest of them.
+    """
     marks = wanted.marks
-    (pods,) = wanted.pod_sets
+    first, *others = _largest_first(wanted.pod_sets)
     preemptible = marks.get("preemptible", "false")
     if preemptible not in {"true", "false"}:
         return _bad_mark("preemptible", preemptible, ("true", "false"))
@@ -169,9 +174,9 @@ def read_ask(wanted: Wanted) -> Ask | Refused:
     if "lease" in marks and lease is None:
         return _bad_mark("lease", marks["lease"], ("90m", "8h", "2d"))
     return Ask(
-        pods=pods.count,
-        gpus_per_pod=pods.requests.get(GPU, 0),
-        model=pods.node_selector.get(MODEL_LABEL),
+        pods=first.count + sum(pods.count for pods in others),
+        gpus_per_pod=first.requests.get(GPU, 0),
+        model=first.node_selector.get(MODEL_LABEL),
         duration=lease,
         preemptible=preemptible == "true",
         spend=spend,
@@ -187,6 +192,11 @@ def read_lease(text: str) -> Seconds | None:
     if not re.fullmatch(f"(?:{_SPAN.pattern})+", text):
         return None
     return sum(float(number) * _UNITS[unit] for number, unit in _SPAN.findall(text))
+
+
+def _largest_first(pod_sets: Sequence[PodSet]) -> tuple[PodSet, ...]:
+    """By GPUs of each pod, the most first, then by name."""
+    return tuple(sorted(pod_sets, key=lambda pods: (-pods.requests.get(GPU, 0), pods.name)))
 
 
 def _member(members: type[_E], label: str, text: str) -> _E | Refused:

@@ -133,6 +133,9 @@ def built_in() -> dict[str, Person]:
     }
 
 
+JOB_SET_EDIT = Rule((*_READ, *_WRITE), ("jobset.x-k8s.io",), ("jobsets",))
+
+
 @dataclass
 class Gate:
     """Tokens and rights; tests take tokens away and grant or revoke rights."""
@@ -159,6 +162,10 @@ class Gate:
         """Replace the rights of the person with this token."""
         person = self.people[token]
         self.people[token] = Person(person.name, person.groups, rules, person.role)
+
+    def give(self, token: str, *rules: Rule) -> None:
+        """Add to the rights of the person with this token."""
+        self.grant(token, *(self.people[token].rights or ()), *rules)
 
 
 @dataclass(frozen=True)

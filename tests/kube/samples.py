@@ -31,6 +31,28 @@ def pod(name: str, *, gpus: int = 1, gated: bool = True, **labels: str) -> Json:
     }
 
 
+def job_set(name: str, *parts: Json, suspend: bool = True, **labels: str) -> Json:
+    """A JobSet of `part(...)`s."""
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"suspend": suspend, "replicatedJobs": list(parts)},
+    }
+
+
+def part(name: str, *, replicas: int = 1, pods: int = 1, gpus: int = 8, **more: object) -> Json:
+    """So many Jobs of so many pods, each of so many GPUs; `more` is of the Job."""
+    spec: Json = {
+        "completions": pods,
+        "parallelism": pods,
+        "completionMode": "Indexed",
+        "backoffLimit": 0,
+        "template": {"spec": pod_spec(gpus, restartPolicy="Never")},
+    }
+    return {"name": name, "replicas": replicas, "template": {"spec": {**spec, **more}}}
+
+
 def job(name: str, *, pods: int = 4, gpus: int = 8, suspend: bool = True, **labels: str) -> Json:
     return {
         "apiVersion": "batch/v1",

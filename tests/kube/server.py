@@ -27,8 +27,8 @@ What there is:
   stopped: a terminating pod goes), each by 'namespace/name'; `.start_all()`, `.confirm_all()`;
   `.silence(node)`, `.recover(node)` (`api.cluster.node_grace` is 50 s); `.vanish(node)` (the
   machine is no more, and its pods with it).
-- `api.serve_job_sets()`: JobSet v1alpha2 is installed; other custom kinds by posting their
-  definition and `settle`.
+- `api.serve_job_sets()`: JobSet v1alpha2 is installed, until `.withdraw_job_sets()`; other custom
+  kinds by posting their definition and `settle`.
 - `api.grant_shipped_rights()`: the bot has the rights of deploy/kubernetes and no more.
 - `api.policies.install_shipped()`: the admission policies of deploy/kubernetes, evaluated, in
   namespaces made with `api.add_namespace(name, **{"gpubot.dev/managed": "true"})`;
@@ -59,11 +59,11 @@ from tests.kube.cluster import Cluster
 from tests.kube.controllers import Controllers
 from tests.kube.documents import Json, condition_of, copy_of, set_condition
 from tests.kube.faults import Faults
-from tests.kube.jobsets import JOB_SET
+from tests.kube.jobsets import JOB_SET, guard_job_sets
 from tests.kube.kinds import NODE, POD
 from tests.kube.kubelet import Kubelet, running_pod
 from tests.kube.policies import Policies, mutate, validate
-from tests.kube.rights import Person, shipped
+from tests.kube.rights import JOB_SET_EDIT, Person, shipped
 
 HOST = "127.0.0.1"
 T = TypeVar("T")
@@ -339,6 +339,16 @@ class ApiServer:
     def serve_job_sets(self) -> None:
         """Install JobSet: its kind is served and its controller takes part in `settle`."""
         self.cluster.kinds.add(JOB_SET)
+        self.cluster.gate.give("alice-token", JOB_SET_EDIT)
+        self.cluster.validators.append(guard_job_sets)
+
+    def withdraw_job_sets(self) -> None:
+        """Take JobSet away, with all JobSets there are."""
+        with self.cluster.store.lock:
+            for one in tuple(self.cluster.store.all(JOB_SET)):
+                self.cluster.store.remove(JOB_SET, one.key)
+            self.cluster.kinds.drop(JOB_SET)
+        self.cluster.validators.remove(guard_job_sets)
 
     def grant_shipped_rights(self) -> None:
         """Give the bot what the deployment gives it, in place of the rights of the recordings."""

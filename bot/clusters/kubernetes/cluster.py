@@ -32,11 +32,12 @@ from bot.clusters.base import (
 )
 from bot.clusters.kubernetes import names, waiting
 from bot.clusters.kubernetes.connection import Connection, Refused
-from bot.clusters.kubernetes.facts import Amounts, PodFacts
+from bot.clusters.kubernetes.facts import JOB_SET, Amounts, PodFacts
 from bot.clusters.kubernetes.fleet import PATIENCE, Fleet
-from bot.clusters.kubernetes.gangs import Gang, end_of, gang_on, is_ready, ref_of
+from bot.clusters.kubernetes.gangs import Gang, end_of, gang_on, is_granted, is_ready, ref_of
 from bot.clusters.kubernetes.holds import Holds
 from bot.clusters.kubernetes.jobs import CHANGED, JobGangs
+from bot.clusters.kubernetes.jobsets import JobSetGangs
 from bot.clusters.kubernetes.mirror import Changes, Mirror, hold_key
 from bot.clusters.kubernetes.pods import GROUP, POD, PodGangs
 from bot.clusters.kubernetes.remarks import Remarks
@@ -48,6 +49,7 @@ from scheduler.model import GPU, NodeName, Seconds
 from storage.records import ObjectRef
 
 NODES, PODS, JOBS = "/api/v1/nodes", "/api/v1/pods", "/apis/batch/v1/jobs"
+JOB_SETS = "/apis/jobset.x-k8s.io/v1alpha2/jobsets"
 HOLD = "Hold"  # the kind of a grant without an object
 SILENT_AT_MOST = 150.0  # seconds: a watch is heard of each minute, a broken one found after 90
 READY_WITHIN: Seconds = 900.0  # a gang that is not whole for so long is stopped: images take time
@@ -77,6 +79,14 @@ class KubernetesCluster:
             Watcher(connection, NODES, self.mirror.nodes, pace=pace),
             Watcher(connection, PODS, self.mirror.pods, pace=pace),
             Watcher(connection, JOBS, self.mirror.jobs, selector=names.TEAM, pace=pace),
+            Watcher(
+                connection,
+                JOB_SETS,
+                self.mirror.job_sets,
+                selector=names.TEAM,
+                pace=pace,
+                optional=True,
+            ),
         )
         self.fleet = Fleet(self.mirror, self._uncounted, patience)
         self._templates = templates
@@ -91,6 +101,7 @@ class KubernetesCluster:
         self._refused: list[tuple[str, Refused]] = []
         self._told_wanted: dict[str, Wanted] = {}
         self._jobs = JobGangs(connection, self.mirror, self.writer, self.fleet, layout)
+        self._job_sets = JobSetGangs(connection, self.mirror, self.writer, self.fleet, layout)
         self._holds = Holds(connection, self.mirror, self.writer, self.fleet)
         self._pods = PodGangs(connection, self.mirror, self.writer, self.fleet)
 
@@ -142,7 +153,7 @@ class KubernetesCluster:
             self._find_gangs(now)
             nodes = self.fleet.all()  # what gangs hold is not counted as others'
             found = [self._observed(gang) for gang in self._gangs.values()]
-            jobs = frozenset(self.mirror.jobs.items) | self.mirror.units()
+            jobs = frozenset(work.uid for work in self.mirror.works()) | self.mirror.units()
             self._again = set(jobs)
             return Observation(
                 nodes=nodes,
@@ -215,7 +226,7 @@ class KubernetesCluster:
         """What the engine does not count by itself: all of a pod that is not on its grant."""
         keys = (None if pod.owner is None else pod.owner.uid, pod.unit)
         gangs = (self._by_object.get(key) for key in keys if key is not None)
-        if any(gang is not None and pod.node in gang.nodes for gang in gangs):
+        if any(gang and pod.node in gang.nodes and is_granted(gang, pod) for gang in gangs):
             return {}
         hold = self._by_object.get(hold_key(pod.request)) if pod.request is not None else None
         if hold is not None and pod.node in hold.nodes:  # it was granted GPUs and nothing else
@@ -229,7 +240,7 @@ class KubernetesCluster:
             if over is not None:  # told when it is asked for again
                 self._end(gang, over, now)
         self._events.clear()
-        for job in self.mirror.jobs.items.values():
+        for job in self.mirror.works():
             if job.uid in self._by_object or job.decision in self._ends:
                 continue
             found = gang_on(job)
@@ -286,7 +297,7 @@ class KubernetesCluster:
             self._by_object[uid] = gang
 
     def _look_for_wanted(self, uid: str, now: Seconds) -> None:
-        job = self.mirror.jobs.items.get(uid)
+        job = self.mirror.work(uid)
         wanted = self._pods.wanted(uid, now) if job is None else waiting.wanted(job, now)
         if wanted is not None:
             before = self._told_wanted.get(uid)
@@ -333,7 +344,9 @@ class KubernetesCluster:
     def _kind(self, gang: Gang) -> JobGangs | Holds | PodGangs:
         if gang.ref.kind in {POD, GROUP}:
             return self._pods
-        return self._holds if _is_hold(gang) else self._jobs
+        if _is_hold(gang):
+            return self._holds
+        return self._job_sets if gang.ref.kind == JOB_SET else self._jobs
 
     def _stop(self, action: Stop, now: Seconds) -> None:
         if self._told_again(action.decision):

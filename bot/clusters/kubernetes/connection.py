@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 import urllib3
@@ -20,10 +20,12 @@ from bot.clusters.base import ClusterUnreachable
 log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
+Body = Mapping[str, Any] | Sequence[Json]
 CONNECT, READ = 5.0, 30.0  # seconds for a connection, and for the next bytes of an answer
 SILENCE = 90.0  # seconds without anything on a watch, whose bookmarks come every minute
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
+STEPS = "application/json-patch+json"  # a list of steps, where MERGE is one body
 _WORTH_A_RETRY = frozenset({408, 429, 500, 502, 503, 504})
 
 
@@ -73,7 +75,7 @@ class Connection:
         """Replace an object. Raises Unanswered or Refused."""
         return self._ask("PUT", path, {}, body)
 
-    def patch(self, path: str, body: Mapping[str, Any], kind: str = MERGE) -> Json:
+    def patch(self, path: str, body: Body, kind: str = MERGE) -> Json:
         """Change an object. Raises Unanswered or Refused."""
         return self._ask("PATCH", path, {"fieldManager": "gpubot"}, body, kind)
 
@@ -96,7 +98,7 @@ class Connection:
         method: str,
         path: str,
         query: Mapping[str, str | int],
-        body: Mapping[str, Any] | None = None,
+        body: Body | None = None,
         kind: str | None = None,
     ) -> Json:
         answer = self._send(method, path, query, body, kind, self._timeout)
@@ -110,7 +112,7 @@ class Connection:
         method: str,
         path: str,
         query: Mapping[str, str | int],
-        body: Mapping[str, Any] | None,
+        body: Body | None,
         kind: str | None,
         timeout: tuple[float, float],
     ) -> Any:
@@ -130,7 +132,7 @@ class Connection:
         method: str,
         path: str,
         query: Mapping[str, str | int],
-        body: Mapping[str, Any] | None,
+        body: Body | None,
         kind: str | None,
         timeout: tuple[float, float],
     ) -> Any:

@@ -20,6 +20,7 @@ from scheduler.model import (
     Node,
     NodeName,
     Operator,
+    PodSet,
     Requirement,
     ResourceName,
     Seconds,
@@ -32,6 +33,7 @@ from scheduler.quantities import QuantityError, read_quantity
 log = logging.getLogger(__name__)
 
 Amounts = Mapping[ResourceName, int]
+JOB, JOB_SET = "Job", "JobSet"
 _NOT_READY = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 _CORDONED = "node.kubernetes.io/unschedulable"
 _OURS_ALONE = (names.ADMITTED, names.DECISION, names.GRANT, names.PINNED, names.STOP_AT)
@@ -61,8 +63,9 @@ class PodFacts:
     """A pod. `terminating`: its deletion was asked for; it holds its node until it is gone.
 
     `gates` are the names of its scheduling gates; `labels` and `annotations` only those of our
-    prefix; `index` its completion index; `host` what its selector says of the node's name; `shape`
-    what it asks for, kept while it waits at our gate.
+    prefix; `index` its completion index; `part` the replicated job of its JobSet, and which of its
+    Jobs; `host` what its selector says of the node's name; `shape` what it asks for, kept while it
+    waits at our gate. The `owner` of a JobSet's pod is the JobSet, not the Job in between.
     """
 
     uid: str
@@ -80,6 +83,7 @@ class PodFacts:
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     host: str | None = None
+    part: tuple[str, int] | None = None
     disrupted: bool = False
     created: Seconds = 0.0
     shape: PodShape | None = None
@@ -102,7 +106,7 @@ class PodFacts:
     @property
     def unit(self) -> str | None:
         """What it is admitted by: its uid, or its group's key; None if by a Job or a hold."""
-        is_jobs = self.owner is not None and self.owner.kind == "Job"
+        is_jobs = self.owner is not None and self.owner.kind in {JOB, JOB_SET}
         if is_jobs or names.TEAM not in self.labels or names.REQUEST in self.labels:
             return None
         group = self.labels.get(names.GROUP)
@@ -124,13 +128,6 @@ class PodFacts:
         return names.GATE in self.gates
 
 
-class JobEnd(enum.StrEnum):
-    """How a Job ended."""
-
-    COMPLETE = "Complete"
-    FAILED = "Failed"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodShape:
     """One pod as its template describes it, without what we have put there.
@@ -145,41 +142,16 @@ class PodShape:
     written: tuple[Json, ...] = ()
     gates: tuple[str, ...] = ()
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobFacts:
-    """A Job. `pods` is how many run at once; `doomed` that it has failed but pods still end.
-
-    `parked`: its controller has seen that it is suspended and will make no more pods. `once`:
-    no pod takes the place of one that has succeeded.
-    """
-
-    uid: str
-    namespace: str
-    name: str
-    version: str
-    suspended: bool
-    parked: bool
-    pods: int
-    once: bool
-    indexed: bool
-    shape: PodShape
-    end: JobEnd | None
-    doomed: bool
-    deleting: bool
-    created: Seconds
-    labels: Mapping[str, str]
-    annotations: Mapping[str, str]
-
-    @property
-    def path(self) -> str:
-        """Where the API server has it."""
-        return f"/apis/batch/v1/namespaces/{self.namespace}/jobs/{self.name}"
-
-    @property
-    def decision(self) -> str | None:
-        """The decision that was carried out on it last."""
-        return self.annotations.get(names.DECISION)
+    def pod_set(self, count: int, name: str = "main") -> PodSet:
+        """So many pods of this shape, as they are asked for."""
+        return PodSet(
+            name=name,
+            count=count,
+            requests=self.requests,
+            node_selector=self.node_selector,
+            affinity=self.affinity,
+            tolerations=self.tolerations,
+        )
 
 
 def node_of(obj: Json) -> Node:
@@ -204,6 +176,7 @@ def pod_of(obj: Json) -> PodFacts:
     node = spec.get("nodeName")
     phase = status.get("phase")
     index = (meta.get("annotations") or {}).get(names.INDEX)
+    owner, part = _owner_of_pod(meta)
     gates = tuple(gate["name"] for gate in spec.get("schedulingGates") or ())
     return PodFacts(
         uid=meta["uid"],
@@ -216,7 +189,8 @@ def pod_of(obj: Json) -> PodFacts:
         terminating=bool(meta.get("deletionTimestamp")),
         gates=gates,
         requests=requests_of(spec, f"pod {meta['namespace']}/{meta['name']}"),
-        owner=_owner(meta),
+        owner=owner,
+        part=part,
         index=int(index) if index is not None and index.isdigit() else None,
         labels=ours(meta.get("labels")),
         annotations=ours(meta.get("annotations")),
@@ -224,37 +198,6 @@ def pod_of(obj: Json) -> PodFacts:
         disrupted=conditions.get("DisruptionTarget") == "True",
         created=moment_of(meta.get("creationTimestamp")),
         shape=shape_of(spec, f"pod {meta['name']}") if names.GATE in gates else None,
-    )
-
-
-def job_of(obj: Json) -> JobFacts:
-    """The facts of a Job."""
-    meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
-    conditions = {one.get("type"): one.get("status") for one in status.get("conditions") or ()}
-    held = {kind for kind, value in conditions.items() if value == "True"}
-    template = (spec.get("template") or {}).get("spec") or {}
-    pods = spec.get("parallelism", 1)
-    completions = spec.get("completions")
-    marks = ours(meta.get("annotations"))
-    return JobFacts(
-        uid=meta["uid"],
-        namespace=meta["namespace"],
-        name=meta["name"],
-        version=meta["resourceVersion"],
-        suspended=bool(spec.get("suspend")),
-        parked="Suspended" in held,
-        pods=pods if completions is None else min(pods, completions),
-        once=completions is not None and completions <= pods,
-        indexed=spec.get("completionMode") == "Indexed",
-        shape=shape_of(
-            template, f"Job {meta['namespace']}/{meta['name']}", pinned=names.PINNED in marks
-        ),
-        end=next((end for end in JobEnd if end.value in held), None),
-        doomed="FailureTarget" in held,
-        deleting=bool(meta.get("deletionTimestamp")),
-        created=moment_of(meta.get("creationTimestamp")),
-        labels=ours(meta.get("labels")),
-        annotations=marks,
     )
 
 
@@ -343,7 +286,24 @@ def _add(total: dict[ResourceName, int], more: Amounts) -> None:
         total[name] = total.get(name, 0) + amount
 
 
-def _owner(meta: Json) -> Owner | None:
+def _owner_of_pod(meta: Json) -> tuple[Owner | None, tuple[str, int] | None]:
+    """What controls a pod, past the Job where that belongs to a JobSet, and its part of that.
+
+    The labels are the JobSet controller's. They outlast the Job, which may go before its pods.
+    """
+    owner, labels = owner_of(meta), meta.get("labels") or {}
+    uid = labels.get(names.JOB_SET + "jobset-uid")
+    if owner is None or owner.kind != JOB or not uid:
+        return owner, None
+    number = labels.get(names.JOB_SET + "job-index", "")
+    part = str(labels.get(names.JOB_SET + "replicatedjob-name"))
+    name = str(labels.get(names.JOB_SET + "jobset-name"))
+    found = Owner(kind=JOB_SET, name=name, uid=uid)
+    return found, (part, int(number)) if number.isdigit() else None
+
+
+def owner_of(meta: Json) -> Owner | None:
+    """What controls an object."""
     for one in meta.get("ownerReferences") or ():
         if one.get("controller"):
             return Owner(kind=str(one["kind"]), name=str(one["name"]), uid=str(one["uid"]))

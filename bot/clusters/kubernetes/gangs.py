@@ -16,7 +16,8 @@ from pydantic import TypeAdapter, ValidationError
 from bot.clusters.base import EndKind
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Json
-from bot.clusters.kubernetes.facts import JobEnd, JobFacts, Phase, PodFacts, marks_of_the_bot
+from bot.clusters.kubernetes.facts import JOB_SET, Phase, PodFacts, marks_of_the_bot
+from bot.clusters.kubernetes.works import JobEnd, WorkFacts
 from scheduler.model import Admission, NodeName, Seconds, WorkloadId
 from storage.records import ObjectRef
 
@@ -32,7 +33,8 @@ class Gang:
     `pinned` are the nodes that pods were let go to, by uid, until they are seen there.
     `hurt` are the lost nodes that were told. `ending` is how its stop will be told. `bereft`:
     its object is gone, which is told before its end. `made` is the object that we make for it;
-    `gpus` what each pod of a hold was granted; `since` from when on not all of it was ready.
+    `gpus` what each pod of a hold was granted; `since` from when on not all of it was ready;
+    `ordered`: some of its pods come when others are ready.
     """
 
     workload: WorkloadId
@@ -46,6 +48,7 @@ class Gang:
     whole: bool = False
     running: bool = False
     bereft: bool = False
+    ordered: bool = False
     stop_at: Seconds | None = None
     stopping: bool = False
     ending: EndKind = EndKind.STOPPED
@@ -88,8 +91,8 @@ def read_grant(text: str | None) -> Admission | None:
         return None
 
 
-def gang_on(job: JobFacts) -> Gang | None:
-    """The gang that a Job's annotations tell of; None if we have never let it start."""
+def gang_on(job: WorkFacts) -> Gang | None:
+    """The gang that an object's annotations tell of; None if we have never let it start."""
     admission = read_grant(job.annotations.get(names.GRANT))
     if job.decision is None or admission is None:
         return None
@@ -102,23 +105,30 @@ def gang_on(job: JobFacts) -> Gang | None:
         seen=True,
         stop_at=float(stop_at) if stop_at is not None and _is_number(stop_at) else None,
         stopping=job.suspended,
+        ordered=job.ordered,
         made={} if names.MADE in job.annotations else None,
     )
 
 
-def ref_of(job: JobFacts) -> ObjectRef:
-    """What names a Job for good, and what it asks for."""
+def ref_of(job: WorkFacts) -> ObjectRef:
+    """What names a Job or JobSet for good, and what it asks for."""
     return ObjectRef(
-        kind="Job", namespace=job.namespace, name=job.name, uid=job.uid, form=form_of(job)
+        kind=job.kind, namespace=job.namespace, name=job.name, uid=job.uid, form=form_of(job)
     )
 
 
-def form_of(job: JobFacts) -> str:
-    """A short word that is another whenever a Job asks for something else."""
+def path_of(ref: ObjectRef) -> str:
+    """Where the API server has a Job or JobSet."""
+    group = "jobset.x-k8s.io/v1alpha2" if ref.kind == JOB_SET else "batch/v1"
+    return f"/apis/{group}/namespaces/{ref.namespace}/{ref.kind.lower()}s/{ref.name}"
+
+
+def form_of(job: WorkFacts) -> str:
+    """A short word that is another whenever a Job or JobSet asks for something else."""
     people = {
         k: v for k, v in job.annotations.items() if k not in marks_of_the_bot(job.annotations)
     }
-    asked = (job.pods, job.shape, sorted(job.labels.items()), sorted(people.items()))
+    asked = (*job.asked, sorted(job.labels.items()), sorted(people.items()))
     return hashlib.sha256(repr(asked).encode()).hexdigest()[:12]
 
 
@@ -128,9 +138,9 @@ def standing(pods: Sequence[PodFacts], lost: Collection[NodeName]) -> tuple[PodF
 
 
 def end_of(
-    job: JobFacts, pods: Sequence[PodFacts], lost: Collection[NodeName], stopped: EndKind
+    job: WorkFacts, pods: Sequence[PodFacts], lost: Collection[NodeName], stopped: EndKind
 ) -> EndKind | None:
-    """How the gang of a Job has ended; None while it holds something or may get more pods."""
+    """How the gang of an object has ended; None while it holds something or may get more pods."""
     if standing(pods, lost):
         return None
     if job.end is not None:
@@ -139,14 +149,25 @@ def end_of(
     return stopped if job.suspended and job.parked and not waits else None
 
 
+def is_granted(gang: Gang, pod: PodFacts) -> bool:
+    """Whether the grant is for this pod of the gang: of a JobSet, some parts may want no GPUs."""
+    return pod.part is None or any(part.name == pod.part[0] for part in gang.admission.assignments)
+
+
 def is_ready(gang: Gang, pods: Sequence[PodFacts]) -> bool:
-    """Whether every pod of the gang runs where it should, or has done its work."""
+    """Whether every pod of the gang runs where it should, or has done its work.
+
+    Of one whose pods come in order, those that are there.
+    """
     nodes = gang.nodes
+    mine = [pod for pod in pods if is_granted(gang, pod)]
     good = sum(
         pod.phase is Phase.SUCCEEDED
         or (pod.ready and pod.occupies and not pod.terminating and pod.node in nodes)
-        for pod in pods
+        for pod in mine
     )
+    if gang.ordered:
+        return good > 0 and good >= sum(not pod.terminating for pod in mine)
     return good >= len(gang.slots)
 
 
@@ -155,13 +176,26 @@ def places_for(
 ) -> dict[str, NodeName]:
     """Where the gang's gated pods go, by uid; nothing until the gang is whole.
 
-    A rank goes to its own node (the order of the grant) unless another pod is there already;
-    then to the first that is free. `hosts` are the nodes by their host label.
+    `hosts` are the nodes by their host label.
     """
     alive = [pod for pod in pods if not pod.finished and not pod.terminating]
     if not gang.whole and len(alive) < len(gang.slots):
         return {}
-    slots = gang.slots
+    return seats(gang, gang.slots, alive, {pod.uid: pod.index for pod in alive}, hosts)
+
+
+def seats(
+    gang: Gang,
+    slots: Sequence[NodeName],
+    alive: Sequence[PodFacts],
+    ranks: Mapping[str, int | None],
+    hosts: Mapping[str, NodeName],
+) -> dict[str, NodeName]:
+    """Which of `slots` gated pods go to, by uid.
+
+    A rank (`ranks`, by uid) goes to its own node, in the order of the slots, unless another pod is
+    there already; then to the first that is free.
+    """
     free = Counter(slots)
     waiting = []
     for pod in alive:
@@ -173,8 +207,13 @@ def places_for(
         elif pod.gated:
             waiting.append(pod)
     found: dict[str, NodeName] = {}
-    for pod in sorted(waiting, key=lambda p: (p.index is None, p.index or 0, p.name, p.uid)):
-        own = slots[pod.index] if pod.index is not None and pod.index < len(slots) else None
+
+    def order(pod: PodFacts) -> tuple[bool, int, str, str]:
+        return (ranks[pod.uid] is None, ranks[pod.uid] or 0, pod.name, pod.uid)
+
+    for pod in sorted(waiting, key=order):
+        index = ranks[pod.uid]
+        own = slots[index] if index is not None and index < len(slots) else None
         node = own if own is not None and free[own] > 0 else None
         if node is None:
             node = next((one for one in slots if free[one] > 0), None)

@@ -7,25 +7,27 @@ neighbours in the network, and a lost node can be replaced while the others wait
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from bot.clusters.base import ClusterEvent, EndKind, PodsLost, Started
 from bot.clusters.kubernetes import patches
 from bot.clusters.kubernetes.connection import Connection, Json, Refused
-from bot.clusters.kubernetes.facts import JobFacts, PodFacts
+from bot.clusters.kubernetes.facts import PodFacts
 from bot.clusters.kubernetes.fleet import Fleet
 from bot.clusters.kubernetes.gangs import (
     Gang,
     end_of,
     form_of,
     is_ready,
+    path_of,
     places_for,
     standing,
 )
 from bot.clusters.kubernetes.mirror import Mirror
+from bot.clusters.kubernetes.works import JobFacts, WorkFacts
 from bot.clusters.kubernetes.writing import CONFLICT, Write, Writer
 from scheduler.layout import Layout
-from scheduler.model import Admission, NodeName, Seconds, Toleration
+from scheduler.model import Admission, NodeName, PodSetAssignment, Seconds, Toleration
 
 CHANGED = 410  # our own word, as a status, for "it is no longer what was decided on"
 
@@ -47,7 +49,7 @@ class JobGangs:
         """Let a gang go, unless that is done already; how it ended if it has."""
         if gang.made is not None:
             return self._make(gang, gang.made, refuse)
-        job = self._mirror.jobs.items.get(gang.ref.uid)
+        job = self._mirror.work(gang.ref.uid)
         if job is None:
             return EndKind.STOPPED
         if job.decision == gang.decision:
@@ -61,15 +63,15 @@ class JobGangs:
             return EndKind.STOPPED
 
         def send() -> None:
-            """Send it about the Job as it is now, unless that is another than was decided on."""
-            now = self._mirror.jobs.items.get(gang.ref.uid)
+            """Send it about the object as it is now, unless that is another than was decided on."""
+            now = self._mirror.work(gang.ref.uid)
             if now is None:
-                raise Refused(404, "NotFound", "the Job is no more")
+                raise Refused(404, "NotFound", "it is no more")
             if now.decision == gang.decision:
                 return
             if form_of(now) != gang.ref.form or now.end is not None:
-                raise Refused(CHANGED, "Changed", "the Job is another than was decided on")
-            self._connection.patch(now.path, self._start_body(gang, now))
+                raise Refused(CHANGED, "Changed", "it is another than was decided on")
+            self._write_start(gang, now)
 
         self._writer.put(
             Write(
@@ -85,7 +87,7 @@ class JobGangs:
         """Create what a request asks for, unless it is there."""
         if not all(map(self._fleet.ready, gang.nodes)):
             return EndKind.LOST
-        patches.place(body, gang, self._host(gang), self._tolerations(gang))
+        patches.place(body, gang, self._host(gang), self._tolerations(gang.admission.assignments))
         path = f"/apis/batch/v1/namespaces/{gang.ref.namespace}/jobs"
 
         def send() -> None:
@@ -129,9 +131,9 @@ class JobGangs:
 
         A pod on a node that was left is deleted, or its successor would not come: it stays in
         view until its kubelet says that it has ended.
-        The template of a gang on one node names that node, so it is stopped whole instead.
+        A template that names the node is for that node alone: such a gang is stopped whole.
         """
-        if len(gang.nodes) == 1:
+        if self._host(gang) is not None:
             gang.ending = EndKind.LOST
             self.suspend(gang)
             return
@@ -145,7 +147,7 @@ class JobGangs:
 
     def look(self, gang: Gang, events: list[ClusterEvent], now: Seconds) -> EndKind | None:
         """Tell what is new of a gang and send pods on their way; how it ended if it has."""
-        job = self._mirror.jobs.items.get(gang.ref.uid)
+        job = self._mirror.work(gang.ref.uid)
         pods = self._mirror.pods_of(gang.ref.uid)
         lost = self._fleet.failed
         if job is None:
@@ -153,6 +155,7 @@ class JobGangs:
         if job.decision != gang.decision:
             return None
         gang.seen = True
+        gang.ordered = job.ordered
         end = end_of(job, pods, lost, gang.ending)
         if end is EndKind.FINISHED and not gang.running:  # it was quicker than our look
             events.append(Started(workload=gang.workload, decision=gang.decision, at=now))
@@ -197,8 +200,7 @@ class JobGangs:
         self.suspend(gang)
 
     def _send_pods(self, gang: Gang, pods: tuple[PodFacts, ...]) -> None:
-        hosts = {self._fleet.host(node): node for node in gang.nodes}
-        places = places_for(gang, pods, hosts)
+        places = self._places(gang, pods)
         alive = [pod for pod in pods if not pod.finished and not pod.terminating]
         gang.whole = gang.whole or len(alive) >= len(gang.slots)
         there = {pod.uid for pod in alive}
@@ -208,6 +210,13 @@ class JobGangs:
             if node is not None:
                 gang.pinned[pod.uid] = node
                 self._let_go(gang, pod, node)
+
+    def _places(self, gang: Gang, pods: tuple[PodFacts, ...]) -> dict[str, NodeName]:
+        """Where gated pods go, by uid; nothing until the gang is whole."""
+        return places_for(gang, pods, self._hosts(gang))
+
+    def _hosts(self, gang: Gang) -> dict[str, NodeName]:
+        return {self._fleet.host(node): node for node in gang.nodes}
 
     def _let_go(self, gang: Gang, pod: PodFacts, node: NodeName) -> None:
         body = patches.let_go(pod, gang.decision, self._fleet.host(node))
@@ -235,22 +244,25 @@ class JobGangs:
             Write(
                 about=gang.decision,
                 what=f"delete {gang.decision}",
-                send=lambda: self._connection.delete(_path(gang), options),
+                send=lambda: self._connection.delete(path_of(gang.ref), options),
             )
         )
 
-    def _start_body(self, gang: Gang, job: JobFacts) -> Json:
-        return patches.start_job(gang, job, self._host(gang), self._tolerations(gang))
+    def _write_start(self, gang: Gang, job: WorkFacts) -> None:
+        if not isinstance(job, JobFacts):
+            raise TypeError(f"not a Job: {job.kind}")
+        tolerations = self._tolerations(gang.admission.assignments)
+        body = patches.start_job(gang, job, self._host(gang), tolerations)
+        self._connection.patch(path_of(gang.ref), body)
 
     def _host(self, gang: Gang) -> str | None:
-        """The host of a gang that lies on one node."""
+        """The host that its template names: that of a gang that lies on one node."""
         nodes = sorted(gang.nodes)
         return self._fleet.host(nodes[0]) if len(nodes) == 1 else None
 
-    def _tolerations(self, gang: Gang) -> tuple[Toleration, ...]:
-        flavors = {
-            flavor for part in gang.admission.assignments for flavor in part.flavors.values()
-        }
+    def _tolerations(self, parts: Sequence[PodSetAssignment]) -> tuple[Toleration, ...]:
+        """What the flavors that parts of a grant are of want to be put up with."""
+        flavors = {flavor for part in parts for flavor in part.flavors.values()}
         known = {flavor.name: flavor for flavor in self._layout.flavors}
         found = (t for name in sorted(flavors) if name in known for t in known[name].tolerations)
         return tuple(dict.fromkeys(found))
@@ -260,10 +272,6 @@ class JobGangs:
             Write(
                 about=gang.ref.uid,
                 what=f"{what} {gang.decision}",
-                send=lambda: self._connection.patch(_path(gang), body),
+                send=lambda: self._connection.patch(path_of(gang.ref), body),
             )
         )
-
-
-def _path(gang: Gang) -> str:
-    return f"/apis/batch/v1/namespaces/{gang.ref.namespace}/jobs/{gang.ref.name}"

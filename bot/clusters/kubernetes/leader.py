@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from bot.clusters.base import ClusterUnreachable
-from bot.clusters.kubernetes.connection import MERGE, Connection, Json, Refused, Unanswered
+from bot.clusters.kubernetes.connection import MERGE, Body, Connection, Json, Refused, Unanswered
 from bot.leading import NotLeading
 
 log = logging.getLogger(__name__)
@@ -267,7 +267,7 @@ class GuardedConnection(Connection):
         """Replace an object. Raises Unanswered, Refused or NotLeading."""
         return self._writing().put(path, body)
 
-    def patch(self, path: str, body: Mapping[str, Any], kind: str = MERGE) -> Json:
+    def patch(self, path: str, body: Body, kind: str = MERGE) -> Json:
         """Change an object. Raises Unanswered, Refused or NotLeading."""
         return self._writing().patch(path, body, kind)
 

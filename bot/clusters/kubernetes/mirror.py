@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from bot.clusters.kubernetes.connection import Json
-from bot.clusters.kubernetes.facts import Amounts, JobFacts, PodFacts, job_of, node_of, pod_of
+from bot.clusters.kubernetes.facts import Amounts, PodFacts, node_of, pod_of
+from bot.clusters.kubernetes.works import JobFacts, JobSetFacts, WorkFacts, job_of, job_set_of
 from scheduler.model import Node, NodeName, ResourceName
 
 V = TypeVar("V")
@@ -69,7 +70,7 @@ class Shelf(Generic[V]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What changed since the last look: nodes by name, Jobs by uid, owners of pods by uid.
+    """What changed since the last look: nodes by name, Jobs, JobSets and owners of pods by uid.
 
     The hold that a pod is labelled with counts as an owner (`hold_key`); `units` are pods that
     wait by themselves.
@@ -82,13 +83,16 @@ class Changes:
 
 
 class Mirror:
-    """Nodes by name, pods and Jobs by uid."""
+    """Nodes by name; pods, Jobs and JobSets by uid."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.nodes: Shelf[Node] = Shelf(self.lock, node_of, lambda n: n.name, self._move_node)
         self.pods: Shelf[PodFacts] = Shelf(self.lock, pod_of, lambda p: p.uid, self._move_pod)
-        self.jobs: Shelf[JobFacts] = Shelf(self.lock, job_of, lambda j: j.uid, self._move_job)
+        self.jobs: Shelf[JobFacts] = Shelf(self.lock, job_of, lambda j: j.uid, self._move_work)
+        self.job_sets: Shelf[JobSetFacts] = Shelf(
+            self.lock, job_set_of, lambda j: j.uid, self._move_work
+        )
         self._on_node: dict[str, set[str]] = {}
         self._of_owner: dict[str, set[str]] = {}
         self._of_request: dict[str, set[str]] = {}
@@ -100,7 +104,7 @@ class Mirror:
         self._changed_units: set[str] = set()
         self._on_news: Callable[[], None] = lambda: None
         self._told = False
-        for shelf in (self.nodes, self.pods, self.jobs):
+        for shelf in (self.nodes, self.pods, self.jobs, self.job_sets):
             shelf.on_news = self.tell
 
     def hear(self, on_news: Callable[[], None]) -> None:
@@ -133,6 +137,17 @@ class Mirror:
             for changed in (self._changed_jobs, self._changed_owners, self._changed_units):
                 changed.clear()
             return found
+
+    def work(self, uid: str) -> WorkFacts | None:
+        """The Job or JobSet of this uid, if there is one."""
+        with self.lock:
+            return self.jobs.items.get(uid) or self.job_sets.items.get(uid)
+
+    def works(self) -> tuple[WorkFacts, ...]:
+        """All Jobs and JobSets, by uid."""
+        with self.lock:
+            found: list[WorkFacts] = [*self.jobs.items.values(), *self.job_sets.items.values()]
+        return tuple(sorted(found, key=lambda work: work.uid))
 
     def pods_of(self, owner: str) -> tuple[PodFacts, ...]:
         """The pods that an object (by uid) controls, by name and uid."""
@@ -177,10 +192,10 @@ class Mirror:
             if node is not None:
                 self._changed_nodes.add(node.name)
 
-    def _move_job(self, before: JobFacts | None, after: JobFacts | None) -> None:
-        for job in (before, after):
-            if job is not None:
-                self._changed_jobs.add(job.uid)
+    def _move_work(self, before: WorkFacts | None, after: WorkFacts | None) -> None:
+        for work in (before, after):
+            if work is not None:
+                self._changed_jobs.add(work.uid)
 
     def _move_pod(self, before: PodFacts | None, after: PodFacts | None) -> None:
         if before is not None:

@@ -31,4 +31,6 @@ STOP_AT = PREFIX + "stop-at"  # when it will be stopped, with the grace it was g
 HOSTNAME = "kubernetes.io/hostname"
 INDEX = "batch.kubernetes.io/job-completion-index"
 
+JOB_SET = "jobset.sigs.k8s.io/"  # prefix of the labels by which a pod knows its JobSet
+
 FIELD_MANAGER = "gpubot"

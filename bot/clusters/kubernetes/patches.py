@@ -1,9 +1,10 @@
-"""The bodies of our writes. All are merge patches, which may be sent twice.
+"""The bodies of our writes. All may be sent twice; all but one are merge patches.
 
 Each carries the uid it was decided on: the same patch of a later object of that name is
 refused (422), and one that carries a resourceVersion is refused when the object has changed
 (409). Lists (tolerations, gates) are replaced whole by a merge patch, so they are written with
-what was there; selectors and annotations are merged by key.
+what was there; selectors and annotations are merged by key. The templates of a JobSet stand in
+a list, so its start is a JSON patch: a merge patch would have to repeat every one of them.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Mapping, Sequence
 
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Json
-from bot.clusters.kubernetes.facts import JobFacts, PodFacts
+from bot.clusters.kubernetes.facts import PodFacts, PodShape
 from bot.clusters.kubernetes.gangs import Gang, write_grant
+from bot.clusters.kubernetes.works import JobFacts, JobSetFacts
 from scheduler.model import Seconds, Toleration
 
 
@@ -25,21 +27,44 @@ def start_job(
     With a `host` all of its pods go there. Without one they appear behind our gate, and each
     is sent to the node of its rank.
     """
-    spec: Json = {"nodeSelector": _selector(job, host), "schedulingGates": _gates(job, host)}
-    more = [_as_written(one) for one in tolerations]
-    if more:
-        spec["tolerations"] = [*job.shape.written, *(t for t in more if t not in job.shape.written)]
-    marks = {
-        names.ADMITTED: gang.workload,
-        names.DECISION: gang.decision,
-        names.GRANT: write_grant(gang.admission),
-        names.PINNED: "true",
-        names.STOP_AT: None,
-    }
+    spec: Json = {"nodeSelector": _selector(job, host), "schedulingGates": _gates(job.shape, host)}
+    if tolerations:
+        spec["tolerations"] = _all_tolerations(job.shape, tolerations)
+    marks = {**_start_marks(gang), names.STOP_AT: None}
     return {
         "metadata": {"uid": job.uid, "resourceVersion": job.version, "annotations": marks},
         "spec": {"suspend": False, "template": {"spec": spec}},
     }
+
+
+def start_job_set(
+    gang: Gang, job_set: JobSetFacts, tolerations: Mapping[str, Sequence[Toleration]]
+) -> list[Json]:
+    """Let a JobSet go, as a JSON patch: the decision, our gate on its parts, suspend off.
+
+    No template names a host or a flavor's labels: when the JobSet is resumed, its controller adds
+    what is there to the templates of its Jobs, and takes nothing out of them that was left from an
+    earlier start. So each pod is sent to its node by itself. `tolerations` are by granted part; the
+    others are left as they are.
+    """
+    steps = [
+        _put("/metadata/uid", job_set.uid),
+        _put("/metadata/resourceVersion", job_set.version),
+    ]
+    if not job_set.annotated:
+        steps.append(_put("/metadata/annotations", {}))
+    for name, text in _start_marks(gang).items():
+        steps.append(_put(f"/metadata/annotations/{_escaped(name)}", text))
+    if names.STOP_AT in job_set.annotations:
+        at = f"/metadata/annotations/{_escaped(names.STOP_AT)}"
+        steps.append({"op": "remove", "path": at})
+    for part in (part for part in job_set.parts if part.name in tolerations):
+        spec = f"/spec/replicatedJobs/{part.at}/template/spec/template/spec"
+        steps.append(_put(f"{spec}/schedulingGates", _gates(part.shape, None)))
+        more = tolerations[part.name]
+        if more:
+            steps.append(_put(f"{spec}/tolerations", _all_tolerations(part.shape, more)))
+    return [*steps, _put("/spec/suspend", value=False)]
 
 
 def place(body: Json, gang: Gang, host: str | None, tolerations: Sequence[Toleration]) -> None:
@@ -85,16 +110,40 @@ def let_go(pod: PodFacts, decision: str, host: str) -> Json:
     }
 
 
+def _start_marks(gang: Gang) -> dict[str, str]:
+    return {
+        names.ADMITTED: gang.workload,
+        names.DECISION: gang.decision,
+        names.GRANT: write_grant(gang.admission),
+        names.PINNED: "true",
+    }
+
+
+def _put(path: str, value: object) -> Json:
+    """A step of a JSON patch that sets a value, whether there is one or not."""
+    return {"op": "add", "path": path, "value": value}
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
 def _selector(job: JobFacts, host: str | None) -> Json:
     """The host, or what the Job's maker wrote there, in place of that of an earlier start."""
     return {names.HOSTNAME: host or job.shape.node_selector.get(names.HOSTNAME)}
 
 
-def _gates(job: JobFacts, host: str | None) -> list[Mapping[str, str]] | None:
-    gates = [gate for gate in job.shape.gates if gate != names.GATE]
-    if host is None or names.GATE in job.shape.gates:
+def _gates(shape: PodShape, host: str | None) -> list[Mapping[str, str]] | None:
+    gates = [gate for gate in shape.gates if gate != names.GATE]
+    if host is None or names.GATE in shape.gates:
         gates.append(names.GATE)
     return [{"name": gate} for gate in gates] or None
+
+
+def _all_tolerations(shape: PodShape, more: Sequence[Toleration]) -> list[Json]:
+    """Those that are written there, and what is still missing."""
+    wanted = [_as_written(one) for one in more]
+    return [*shape.written, *(one for one in wanted if one not in shape.written)]
 
 
 def _as_written(one: Toleration) -> Json:

@@ -1,4 +1,4 @@
-"""What waits for us in the cluster without being known: a Job that a person made."""
+"""What waits for us in the cluster without being known: a Job or JobSet that a person made."""
 
 from __future__ import annotations
 
@@ -6,33 +6,26 @@ import dataclasses
 
 from bot.clusters.base import Wanted
 from bot.clusters.kubernetes import names
-from bot.clusters.kubernetes.facts import JobFacts, marks_of_the_bot
+from bot.clusters.kubernetes.facts import marks_of_the_bot
 from bot.clusters.kubernetes.gangs import ref_of
-from scheduler.model import PodSet, Seconds
+from bot.clusters.kubernetes.works import WorkFacts
+from scheduler.model import Seconds
 
 
-def wanted(job: JobFacts, now: Seconds) -> Wanted | None:
-    """What a Job asks for; None unless it waits to be let in."""
-    waits = job.suspended and not job.deleting and job.end is None and names.TEAM in job.labels
-    waits = waits and names.MADE not in job.annotations
-    if not waits:
+def wanted(work: WorkFacts, now: Seconds) -> Wanted | None:
+    """What a Job or JobSet asks for; None unless it waits to be let in."""
+    waits = work.suspended and not work.deleting and work.end is None and names.TEAM in work.labels
+    waits = waits and names.MADE not in work.annotations and not work.child
+    if not waits or not work.pod_sets:
         return None
-    marks = {**job.annotations, **job.labels}
-    for own in marks_of_the_bot(job.annotations):
+    marks = {**work.annotations, **work.labels}
+    for own in marks_of_the_bot(work.annotations):
         marks.pop(own)
     return Wanted(
-        ref=ref_of(job),
+        ref=ref_of(work),
         marks={name.removeprefix(names.PREFIX): text for name, text in sorted(marks.items())},
-        pod_sets=(
-            PodSet(
-                count=job.pods,
-                requests=job.shape.requests,
-                node_selector=job.shape.node_selector,
-                affinity=job.shape.affinity,
-                tolerations=job.shape.tolerations,
-            ),
-        ),
-        created=job.created,
+        pod_sets=work.pod_sets,
+        created=work.created,
         at=now,
     )
 

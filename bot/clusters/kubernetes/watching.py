@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 PAGE = 500  # objects a page of a list
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 30.0
-_GAP = 410
+_FORBIDDEN, _ABSENT, _GAP = 403, 404, 410
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +31,13 @@ class Pace:
     """Seconds between full lists, and of one watch.
 
     `relist`: everything is listed anew although nothing seems wrong, so that what a watch has
-    lost is found. `watch`: the server ends a watch that nothing else has ended.
+    lost is found. `watch`: the server ends a watch that nothing else has ended. `absent`: a kind
+    that is not there is asked for again.
     """
 
     relist: float = 900.0
     watch: int = 240
+    absent: float = 120.0
 
 
 class Sink(Protocol):
@@ -58,8 +60,8 @@ class Watcher:
     """Follows one list path, such as `/api/v1/nodes`, and feeds a sink.
 
     Args:
-        optional: the kind may not be there (no CRD); that is an empty list, looked at again
-            when the next full list is due.
+        optional: the kind may not be there (no CRD), or we may not look (rights from before it
+            was); that is an empty list, and it is asked for again from time to time.
 
     """
 
@@ -81,6 +83,7 @@ class Watcher:
         self._stopping = threading.Event()
         self._synced = threading.Event()
         self._heard = time.monotonic()
+        self._present = False
         self._trouble: str | None = None
         self._thread = threading.Thread(target=self._follow, name=f"watch {path}", daemon=True)
 
@@ -103,8 +106,9 @@ class Watcher:
 
     @property
     def silent(self) -> float:
-        """Seconds since the server was last heard of."""
-        return time.monotonic() - self._heard
+        """Seconds since the server was last heard of; of a kind that is absent nothing is due."""
+        absent = self._optional and self._synced.is_set() and not self._present
+        return 0.0 if absent else time.monotonic() - self._heard
 
     def _follow(self) -> None:
         pause = FIRST_PAUSE
@@ -121,15 +125,27 @@ class Watcher:
                 pause = self._rest(str(error), pause, error.after)
             except Refused as error:
                 version = None
-                if error.status == 404 and self._optional:
+                if self._is_absent(error):
                     self._be_empty()
-                    self._stopping.wait(self._pace.relist)
+                    self._stopping.wait(self._pace.absent)
                 elif error.status != _GAP:
                     pause = self._rest(str(error), pause, None)
             except Exception as error:  # a thread that dies would leave the mirror stale for good
                 log.exception("watching %s failed", self.path)
                 version = None
                 pause = self._rest(repr(error), pause, None)
+
+    def _is_absent(self, error: Refused) -> bool:
+        """Whether an answer says that there are none, because the kind is not there.
+
+        One that we could see and may see no more is there: that is trouble.
+        """
+        unseen = error.status == _FORBIDDEN and not self._present
+        if not self._optional or not (unseen or error.status == _ABSENT):
+            return False
+        if unseen:
+            log.warning("%s may not be looked at, and is taken for absent: %s", self.path, error)
+        return True
 
     def _list(self) -> str:
         """Read all pages of one consistent list; its version."""
@@ -146,6 +162,7 @@ class Watcher:
                 break
         self._sink.replace(objects)
         self._be_well()
+        self._present = True
         self._synced.set()
         return str(page["metadata"]["resourceVersion"])
 
@@ -181,6 +198,7 @@ class Watcher:
         return str(obj["metadata"].get("resourceVersion") or version)
 
     def _be_empty(self) -> None:
+        self._present = False
         self._sink.replace(())
         self._be_well()
         self._synced.set()

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from bot.clusters.kubernetes.facts import JobEnd, Phase, job_of, node_of, pod_of, requests_of
+from bot.clusters.kubernetes.facts import Phase, node_of, pod_of, requests_of
+from bot.clusters.kubernetes.works import JobEnd, job_of
 from scheduler.model import Operator, Requirement, ResourceName, TaintEffect, Toleration
 
 CPU = ResourceName("cpu")

@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 
 from bot.clusters.base import ClusterUnreachable
+from bot.clusters.kubernetes.cluster import JOB_SETS
 from bot.clusters.kubernetes.connection import Connection, Refused, Unanswered
 from bot.clusters.kubernetes.mirror import Mirror
 from bot.clusters.kubernetes.watching import Pace, Watcher
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse
+from tests.bot.clusters.kubernetes.world import JOB_SETS as IN_TEAM
 from tests.bot.clusters.kubernetes.world import World, wait_until
-from tests.kube.samples import pod
+from tests.kube.rights import JOB_SET_EDIT
+from tests.kube.samples import job_set, part, pod
 from tests.kube.server import ApiServer
 
 
@@ -117,12 +120,61 @@ def test_a_full_comparison_finds_what_a_watch_has_lost(api: ApiServer) -> None:
 def test_a_kind_that_is_not_there_is_an_empty_list(api: ApiServer) -> None:
     mirror = Mirror()
     connection = Connection(lambda: api.client("admin"))
-    watcher = Watcher(
-        connection, "/apis/jobset.x-k8s.io/v1alpha2/jobsets", mirror.jobs, optional=True
-    )
+    watcher = Watcher(connection, JOB_SETS, mirror.job_sets, optional=True)
     watcher.start()
     assert watcher.wait(20.0)
     assert watcher.trouble is None
+    assert watcher.silent == 0.0  # nobody is to be heard of
+    watcher.stop()
+
+
+def test_a_kind_that_is_installed_later_is_found(api: ApiServer) -> None:
+    mirror = Mirror()
+    connection = Connection(lambda: api.client("admin"))
+    watcher = Watcher(connection, JOB_SETS, mirror.job_sets, optional=True, pace=Pace(absent=0.02))
+    watcher.start()
+    assert watcher.wait(20.0)
+    api.serve_job_sets()
+    connection.post(IN_TEAM, job_set("train", part("workers")))
+    wait_until(lambda: len(mirror.job_sets.items) == 1, "the JobSet to be heard of")
+    connection.post(IN_TEAM, job_set("more", part("workers")))
+    wait_until(lambda: len(mirror.job_sets.items) == 2, "the next one to be heard of")
+    assert (watcher.trouble, watcher.silent > 0.0) == (None, True)
+    watcher.stop()
+
+
+def test_a_kind_that_vanishes_leaves_nothing_behind(api: ApiServer) -> None:
+    api.serve_job_sets()
+    mirror = Mirror()
+    connection = Connection(lambda: api.client("admin"))
+    connection.post(IN_TEAM, job_set("train", part("workers")))
+    watcher = Watcher(connection, JOB_SETS, mirror.job_sets, optional=True, pace=Pace(absent=0.02))
+    watcher.start()
+    wait_until(lambda: len(mirror.job_sets.items) == 1, "the JobSet to be heard of")
+    api.withdraw_job_sets()
+    api.drop_watches()
+    wait_until(lambda: not mirror.job_sets.items, "the JobSet to be forgotten")
+    wait_until(lambda: watcher.trouble is None, "that to be no trouble")
+    watcher.stop()
+
+
+def test_a_kind_that_may_not_be_looked_at_is_absent_until_it_may(api: ApiServer) -> None:
+    """Rights from before JobSets were installed must not keep the bot from its other work."""
+    api.serve_job_sets()
+    api.cluster.gate.grant("viewer-token")
+    mirror = Mirror()
+    connection = Connection(lambda: api.client("viewer"))
+    Connection(lambda: api.client("admin")).post(IN_TEAM, job_set("train", part("workers")))
+    watcher = Watcher(connection, JOB_SETS, mirror.job_sets, optional=True, pace=Pace(absent=0.02))
+    watcher.start()
+    assert watcher.wait(20.0)
+    assert watcher.trouble is None
+    api.cluster.gate.grant("viewer-token", JOB_SET_EDIT)
+    wait_until(lambda: len(mirror.job_sets.items) == 1, "the JobSet to be heard of")
+    api.cluster.gate.grant("viewer-token")  # now it is trouble: there is something unseen
+    api.drop_watches()
+    wait_until(lambda: watcher.trouble is not None, "the trouble to show")
+    assert len(mirror.job_sets.items) == 1
     watcher.stop()
 
 

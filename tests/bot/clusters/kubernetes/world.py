@@ -20,13 +20,15 @@ from bot.shipped import TEMPLATES, shipped
 from scheduler.layout import Layout
 from scheduler.model import Seconds
 from tests.bot.house import small_layout
+from tests.kube.jobsets import JOB_SET
 from tests.kube.kinds import JOB, NODE, POD, Kind
-from tests.kube.samples import job
+from tests.kube.samples import job, job_set
 from tests.kube.samples import pod as gated_pod
 from tests.kube.server import ApiServer
 
 DEADLINE = 20.0
 TEAM = "team"
+JOB_SETS = f"/apis/jobset.x-k8s.io/v1alpha2/namespaces/{TEAM}/jobsets"
 
 
 def wait_until(true: Callable[[], bool], what: str, seconds: float = DEADLINE) -> None:
@@ -122,6 +124,24 @@ class World:
         made = self.person.post(f"/apis/batch/v1/namespaces/{TEAM}/jobs", body)
         return str(made["metadata"]["uid"])
 
+    def create_job_set(self, name: str, *parts: Json, **more: object) -> str:
+        """A suspended JobSet of team nlp, as a person writes it; its uid."""
+        body = job_set(name, *parts)
+        body["metadata"]["labels"] = {"gpubot.dev/team": "nlp", **_marks(more.pop("labels", {}))}
+        if annotations := _marks(more.pop("annotations", {})):
+            body["metadata"]["annotations"] = annotations
+        body["spec"] |= more
+        made = self.person.post(JOB_SETS, body)
+        return str(made["metadata"]["uid"])
+
+    def delete_job_set(self, name: str) -> None:
+        self.person.delete(f"{JOB_SETS}/{name}", {"propagationPolicy": "Background"})
+
+    def job_set(self, name: str) -> Json:
+        found = self.api.cluster.get(JOB_SET, TEAM, name)
+        assert found is not None, name
+        return dict(found.body)
+
     def create_pod(self, name: str, gpus: int, **labels: str) -> None:
         """A pod as a person writes it; its gate is put there by the admission policy."""
         body = gated_pod(name, gpus=gpus)
@@ -190,10 +210,12 @@ class World:
                     for j in store.all(JOB)
                     if "gpubot.dev/team" in (j.body["metadata"].get("labels") or {})
                 }
+                sets = {j.body["metadata"]["uid"]: _version(j.body) for j in store.all(JOB_SET)}
                 nodes = {n.body["metadata"]["name"]: _is_ready(n.body) for n in store.all(NODE)}
                 return (
                     pods == {p.uid: p.version for p in mirror.pods.items.values()}
                     and jobs == {j.uid: j.version for j in mirror.jobs.items.values()}
+                    and sets == {j.uid: j.version for j in mirror.job_sets.items.values()}
                     and nodes == {n.name: n.ready for n in mirror.nodes.items.values()}
                 )
 

@@ -1,0 +1,58 @@
+"""JobSets as gangs: several kinds of pods that start together, under one request.
+
+What differs from a Job: its pods hang on Jobs that its controller makes, they are of several
+shapes, each with slots of its own, and every one is sent to its node by itself.
+"""
+
+from __future__ import annotations
+
+from bot.clusters.kubernetes import patches
+from bot.clusters.kubernetes.connection import STEPS
+from bot.clusters.kubernetes.facts import PodFacts
+from bot.clusters.kubernetes.gangs import Gang, is_granted, path_of, seats
+from bot.clusters.kubernetes.jobs import JobGangs
+from bot.clusters.kubernetes.works import JobSetFacts, WorkFacts
+from scheduler.model import NodeName
+
+
+class JobSetGangs(JobGangs):
+    """Carries out decisions about JobSets, under the lock of whoever calls."""
+
+    def _host(self, gang: Gang) -> str | None:
+        """No template of a JobSet names a host."""
+        del gang
+        return None
+
+    def _write_start(self, gang: Gang, job: WorkFacts) -> None:
+        if not isinstance(job, JobSetFacts):
+            raise TypeError(f"not a JobSet: {job.kind}")
+        tolerations = {part.name: self._tolerations((part,)) for part in gang.admission.assignments}
+        steps = patches.start_job_set(gang, job, tolerations)
+        self._connection.patch(path_of(gang.ref), steps, STEPS)
+
+    def _places(self, gang: Gang, pods: tuple[PodFacts, ...]) -> dict[str, NodeName]:
+        """Where gated pods go, by uid; nothing until the gang is whole.
+
+        One whose parts start in order is never whole at once: its pods go as they come.
+        """
+        job_set = self._mirror.job_sets.items.get(gang.ref.uid)
+        mine = [pod for pod in pods if is_granted(gang, pod)]
+        alive = [pod for pod in mine if not pod.finished and not pod.terminating]
+        gang.whole = gang.whole or gang.ordered or len(alive) >= len(gang.slots)
+        if job_set is None or not gang.whole:
+            return {}
+        each = {part.name: part.pods for part in job_set.parts}
+        found: dict[str, NodeName] = {}
+        for part in gang.admission.assignments:
+            slots = [node for node, count in part.nodes for _ in range(count)]
+            here = [pod for pod in alive if pod.part is not None and pod.part[0] == part.name]
+            ranks = {pod.uid: _rank(pod, each.get(part.name, 0)) for pod in here}
+            found |= seats(gang, slots, here, ranks, self._hosts(gang))
+        return found
+
+
+def _rank(pod: PodFacts, size: int) -> int | None:
+    """Its place among the pods of its part, whose Jobs have `size` pods each."""
+    if pod.part is None or pod.index is None or pod.index >= size:
+        return None
+    return pod.part[1] * size + pod.index

@@ -1,0 +1,237 @@
+"""Jobs and JobSets: what waits by being suspended, and starts whole."""
+
+from __future__ import annotations
+
+import abc
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from bot.clusters.kubernetes import names
+from bot.clusters.kubernetes.connection import Json
+from bot.clusters.kubernetes.facts import (
+    JOB,
+    JOB_SET,
+    PodShape,
+    moment_of,
+    ours,
+    owner_of,
+    shape_of,
+)
+from scheduler.model import GPU, PodSet, Seconds
+
+
+class JobEnd(enum.StrEnum):
+    """How a Job ended."""
+
+    COMPLETE = "Complete"
+    FAILED = "Failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkFacts(abc.ABC):
+    """What Jobs and JobSets have in common: they wait by being suspended, and start whole.
+
+    `parked`: its controller has seen that it is suspended and will make no more pods. `once`:
+    no pod takes the place of one that has succeeded. `ordered`: not all pods come at once, for
+    some wait until others are ready. `child`: a JobSet has it, and is what we deal with.
+    """
+
+    kind: ClassVar[str]
+
+    uid: str
+    namespace: str
+    name: str
+    version: str
+    suspended: bool
+    parked: bool
+    once: bool
+    end: JobEnd | None
+    deleting: bool
+    created: Seconds
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    ordered: bool = False
+    child: bool = False
+
+    @property
+    def decision(self) -> str | None:
+        """The decision that was carried out on it last."""
+        return self.annotations.get(names.DECISION)
+
+    @property
+    @abc.abstractmethod
+    def asked(self) -> tuple[object, ...]:
+        """What its pods ask for: something else as soon as it is changed."""
+
+    @property
+    @abc.abstractmethod
+    def pod_sets(self) -> tuple[PodSet, ...]:
+        """Its pods, those of one shape together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFacts(WorkFacts):
+    """A Job. `pods` is how many run at once; `doomed` that it has failed but pods still end."""
+
+    kind = JOB
+
+    pods: int
+    indexed: bool
+    shape: PodShape
+    doomed: bool
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """How many pods, and their shape."""
+        return (self.pods, self.shape)
+
+    @property
+    def pod_sets(self) -> tuple[PodSet, ...]:
+        """All pods are of one shape."""
+        return (self.shape.pod_set(self.pods),)
+
+
+def job_of(obj: Json) -> JobFacts:
+    """The facts of a Job."""
+    meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+    conditions = {one.get("type"): one.get("status") for one in status.get("conditions") or ()}
+    held = {kind for kind, value in conditions.items() if value == "True"}
+    template = (spec.get("template") or {}).get("spec") or {}
+    pods, once = size_of(spec)
+    marks = ours(meta.get("annotations"))
+    owner = owner_of(meta)
+    return JobFacts(
+        uid=meta["uid"],
+        namespace=meta["namespace"],
+        name=meta["name"],
+        version=meta["resourceVersion"],
+        suspended=bool(spec.get("suspend")),
+        parked="Suspended" in held,
+        pods=pods,
+        once=once,
+        child=owner is not None and owner.kind == JOB_SET,
+        indexed=spec.get("completionMode") == "Indexed",
+        shape=shape_of(
+            template, f"Job {meta['namespace']}/{meta['name']}", pinned=names.PINNED in marks
+        ),
+        end=next((end for end in JobEnd if end.value in held), None),
+        doomed="FailureTarget" in held,
+        deleting=bool(meta.get("deletionTimestamp")),
+        created=moment_of(meta.get("creationTimestamp")),
+        labels=ours(meta.get("labels")),
+        annotations=marks,
+    )
+
+
+def size_of(spec: Json) -> tuple[int, bool]:
+    """How many pods of a Job run at once, and whether none takes the place of one that is done."""
+    pods, completions = spec.get("parallelism", 1), spec.get("completions")
+    if completions is None:
+        return pods, False
+    return min(pods, completions), completions <= pods
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicatedJob:
+    """A part of a JobSet: so many Jobs of so many pods, all of one shape.
+
+    `at` is its place in the list of the JobSet.
+    """
+
+    name: str
+    at: int
+    replicas: int
+    pods: int
+    shape: PodShape
+
+    @property
+    def count(self) -> int:
+        """Its pods."""
+        return self.replicas * self.pods
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSetFacts(WorkFacts):
+    """A JobSet. `annotated`: it has annotations, of anybody's."""
+
+    kind = JOB_SET
+
+    parts: tuple[ReplicatedJob, ...]
+    annotated: bool
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """The size and shape of each part."""
+        return self.parts
+
+    @property
+    def pod_sets(self) -> tuple[PodSet, ...]:
+        """One for each part that asks for GPUs, by the part's name.
+
+        Where the pods of the others run is left to the Kubernetes scheduler. Only of a JobSet that
+        asks for no GPUs at all are all parts told, so that its owner hears what is wrong with it.
+        """
+        sets = [part.shape.pod_set(part.count, part.name) for part in self.parts if part.count > 0]
+        with_gpus = [pods for pods in sets if pods.requests.get(GPU, 0)]
+        return tuple(with_gpus or sets)
+
+
+_SET_ENDS = {"Completed": JobEnd.COMPLETE, "Failed": JobEnd.FAILED}
+
+
+def job_set_of(obj: Json) -> JobSetFacts:
+    """The facts of a JobSet."""
+    meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+    conditions = {one.get("type"): one.get("status") for one in status.get("conditions") or ()}
+    held = {kind for kind, value in conditions.items() if value == "True"}
+    held.add(status.get("terminalState"))
+    marks = ours(meta.get("annotations"))
+    templates = list(spec.get("replicatedJobs") or ())
+    sizes = [size_of(_job_spec(one)) for one in templates]
+    busy = any(one.get("active") for one in status.get("replicatedJobsStatus") or ())
+    whose = f"JobSet {meta['namespace']}/{meta['name']}"
+    pinned = names.PINNED in marks
+    return JobSetFacts(
+        uid=meta["uid"],
+        namespace=meta["namespace"],
+        name=meta["name"],
+        version=meta["resourceVersion"],
+        suspended=bool(spec.get("suspend")),
+        parked="Suspended" in held and not busy,
+        once=all(once for _, once in sizes),
+        ordered=_is_ordered(spec),
+        parts=tuple(
+            ReplicatedJob(
+                name=str(one["name"]),
+                at=at,
+                replicas=one.get("replicas", 1),
+                pods=pods,
+                shape=shape_of(_pod_spec(one), f"{whose}, {one['name']}", pinned=pinned),
+            )
+            for at, (one, (pods, _)) in enumerate(zip(templates, sizes, strict=True))
+        ),
+        end=next((end for kind, end in _SET_ENDS.items() if kind in held), None),
+        deleting=bool(meta.get("deletionTimestamp")),
+        created=moment_of(meta.get("creationTimestamp")),
+        labels=ours(meta.get("labels")),
+        annotations=marks,
+        annotated=bool(meta.get("annotations")),
+    )
+
+
+def _job_spec(part: Json) -> Json:
+    """The Job of a part; one that says nothing of its size has one pod, once."""
+    spec: Json = (part.get("template") or {}).get("spec") or {}
+    return spec if "parallelism" in spec or "completions" in spec else {**spec, "completions": 1}
+
+
+def _pod_spec(part: Json) -> Json:
+    spec: Json = (_job_spec(part).get("template") or {}).get("spec") or {}
+    return spec
+
+
+def _is_ordered(spec: Json) -> bool:
+    in_order = (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder"
+    return in_order or any(one.get("dependsOn") for one in spec.get("replicatedJobs") or ())
