@@ -23,7 +23,7 @@ from bot.notices_by_hand import (
 )
 from bot.notices_of_cluster import NotTakenArgs
 from scheduler.layout import AfterLease
-from scheduler.model import Basis, PreemptionRule, WaitReason
+from scheduler.model import Basis, PreemptionRule, RestCause, WaitReason
 from storage.records import RecipeKind
 
 Cause = Literal["preempted", "node-lost", "failed", "drained", "late", "unplaced", "stopped"]
@@ -140,8 +140,20 @@ class EndedArgs(Args):
     by: str | None = None
 
 
+class RestArgs(Args):
+    """It rests before another try; `until` is an epoch second, None if it is held."""
+
+    cause: RestCause
+    tries: int
+    most: int | None
+    until: float | None
+
+
 class RequeuedArgs(Args):
-    """A gang is back in its queue at its old place: its targets' room was taken or a node died."""
+    """A gang is back in its queue at its old place: its targets' room was taken or a node died.
+
+    To its owner too, where it is held.
+    """
 
     kind: Literal[NoticeKind.REQUEUED] = NoticeKind.REQUEUED
     request: str
@@ -149,6 +161,7 @@ class RequeuedArgs(Args):
     owner: str
     cause: Cause
     position: int
+    rest: RestArgs | None = None
 
 
 class WaiterArgs(Args):
@@ -441,6 +454,7 @@ __all__ = [
     "PreemptedGroupArgs",
     "RepairedArgs",
     "RequeuedArgs",
+    "RestArgs",
     "StarvingArgs",
     "StuckArgs",
     "SubstituteArgs",

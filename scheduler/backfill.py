@@ -131,6 +131,7 @@ def _give(state: State, now: Seconds) -> None:
         waiting
         for one in kept.ripe
         if one not in kept.standing
+        and state.waiting[one].workload.rest is None
         and kept.lapses.get(one, 0) < LAPSES_AT_MOST
         and kept.vain.get(one, now) <= now
         and state.realm[(waiting := state.waiting[one]).shapes[0][0]] in realms

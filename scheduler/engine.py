@@ -19,6 +19,7 @@ from scheduler import (
     overrides,
     passes,
     repair,
+    rest,
     starvation,
 )
 from scheduler.defragmentation import Defragmenter
@@ -186,6 +187,7 @@ class Engine:
             waiting = state.waiting.get(one)
             if waiting is None:
                 continue
+            rest.wake(state, waiting, now)
             backfill.ring(state, one, now)
             if aging.rule_of(state, waiting.workload) is not None:
                 possible = checks.check(state, waiting.workload) is None

@@ -19,6 +19,7 @@ from scheduler.model import (
     PodSetAssignment,
     QueueName,
     ResourceName,
+    Rest,
     Seconds,
     TeamName,
     Usage,
@@ -67,12 +68,14 @@ class Finished:
 class Evicted:
     """The pods of a preempted (or lost) workload are gone; it is requeued at its old place.
 
-    With `own_failure` it goes to the back instead: `created` becomes `at`.
+    With `own_failure` it goes to the back instead: `created` becomes `at`. With `rest` it is not
+    tried before that is over.
     """
 
     workload: WorkloadId
     at: Seconds
     own_failure: bool = False
+    rest: Rest | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,8 @@
 """Why a workload waits: one dominant reason, its numbers, and who holds what it needs.
 
 Figures by reason (keys of `Verdict.figures`):
-paused: queue, by, because, until · exceeds-limit: limit, where, asked, most · no-flavor: queue ·
+paused: queue, by, because, until · resting: cause, tries, most, until (the last two where there are
+any) · exceeds-limit: limit, where, asked, most · no-flavor: queue ·
 quota: where, flavor, resource, asked, available, limit, used ·
 topology: flavor, pods, per_pod, free, largest, nodes, room, outside, and where one domain is
 required: level, domain (the one that comes closest), in_domain (pods that it could take) ·
@@ -21,6 +22,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from scheduler import rest
 from scheduler.blame import blame_drains, blame_quota
 from scheduler.checks import check, is_barred
 from scheduler.gangs import find_largest
@@ -114,17 +116,11 @@ class Survey:
 def _verdict(
     state: State, waiting: Waiting, claim: Claim | None, at: int, first: WorkloadId
 ) -> tuple[Verdict, Iterable[Running]]:
-    workload = waiting.workload
-    home = waiting.shapes[0][0]
-    if state.queues[home].paused:
-        said = state.overrides.pauses.get(workload.queue, {})
-        figures = {"queue": workload.queue, **said}
-        return Verdict(reason=WaitReason.PAUSED, figures=figures), ()
-    if claim is not None:
+    if claim is not None and not state.queues[waiting.shapes[0][0]].paused:
         return _waits_for([state.running[t] for t in sorted(claim.targets)])
-    never = _never(state, waiting)
-    if never is not None:
-        return never, ()
+    still = _stopped(state, waiting) or _never(state, waiting)
+    if still is not None:
+        return still, ()
     nominations = [nominate(state, n, waiting, shape) for n, shape in waiting.shapes]
     if any(n.outcome is Outcome.LATER for n in nominations):
         return _waits_for([state.leaving[w] for w in sorted(state.leaving)])
@@ -138,6 +134,17 @@ def _verdict(
     return _behind_reservation(state, nominations) or (
         _protected(state, nominations) or _short(state, nominations)
     )
+
+
+def _stopped(state: State, waiting: Waiting) -> Verdict | None:
+    """That nobody of its queue is tried, or it is not; None if neither is so."""
+    workload = waiting.workload
+    if state.queues[waiting.shapes[0][0]].paused:
+        said = state.overrides.pauses.get(workload.queue, {})
+        return Verdict(reason=WaitReason.PAUSED, figures={"queue": workload.queue, **said})
+    if workload.rest is not None:
+        return Verdict(reason=WaitReason.RESTING, figures=rest.figures(workload.rest))
+    return None
 
 
 def _behind_reservation(

@@ -146,7 +146,7 @@ class Intake:
         if claim is not None:
             self._state.revoke(claim)
         self._state.reservations.stopped(event.workload, own_failure=event.own_failure)
-        workload = lapse.requeued(workload)
+        workload = replace(lapse.requeued(workload), rest=event.rest)
         workload = aging.requeued(aging.rule_of(self._state, workload), workload, event.at)
         self._state.wait(_later(workload, event.at) if event.own_failure else workload)
         self._state.waiting[workload.id].word = Word.PREEMPTED

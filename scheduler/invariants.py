@@ -138,6 +138,7 @@ def _check_standing(state: State) -> None:
         _require(lapsed is (workload.priority == LAPSED), f"{workload.id} has another's priority")
         _require(workload.preemptible or not lapsed, f"{workload.id} is protected after its lease")
         _require(not workload.barred, f"{workload.id} runs and is barred")
+        _require(workload.rest is None, f"{workload.id} runs and rests")
     for waiting in state.waiting.values():
         _require(waiting.workload.lapsed is None, f"{waiting.workload.id} waits without standing")
 

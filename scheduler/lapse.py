@@ -42,8 +42,10 @@ def requeued(workload: Workload) -> Workload:
 
 
 def started(workload: Workload) -> Workload:
-    """As it runs: it is barred no more."""
-    return replace(workload, barred=False) if workload.barred else workload
+    """As it runs: it is barred no more, and what it rested for is over."""
+    if not workload.barred and workload.rest is None:
+        return workload
+    return replace(workload, barred=False, rest=None)
 
 
 def makes_way(theirs: Workload, mine: Workload) -> bool:

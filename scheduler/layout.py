@@ -29,6 +29,7 @@ from scheduler.model import (
     TeamName,
     Toleration,
 )
+from scheduler.rest import Readiness
 
 FlavorResource = tuple[FlavorName, ResourceName]
 
@@ -436,6 +437,7 @@ class Layout:
     local_queues: tuple[LocalQueue, ...] = ()
     node_groups: tuple[NodeGroup, ...] = ()
     options: Options = Options()
+    readiness: Readiness = field(default_factory=Readiness)
 
     def flavor(self, name: FlavorName) -> Flavor:
         """Raises KeyError for a name that no flavor has."""

@@ -144,6 +144,26 @@ class Lapsed:
     preemptible: bool
 
 
+class RestCause(enum.StrEnum):
+    """Why somebody rests. LATE: its own pods; UNPLACED: the cluster had no room for them."""
+
+    LATE = "late"
+    UNPLACED = "unplaced"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """A pause before another try: after `tries` in vain of `most` (None: of any number).
+
+    `until` is None if it lasts until somebody changes the request.
+    """
+
+    cause: RestCause
+    tries: int
+    most: int | None
+    until: Seconds | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """The engine's view of a request: a gang of pods, admitted together or not at all.
@@ -157,7 +177,7 @@ class Workload:
     budget of that was used up, so that it has a lower one.
 
     `lapsed` is set while it runs on after its lease, `barred` while it waits after that; see
-    `scheduler.lapse`.
+    `scheduler.lapse`. `rest` is set while it waits and is not to be tried; see `scheduler.rest`.
     """
 
     id: WorkloadId
@@ -177,6 +197,7 @@ class Workload:
     asked_class: Priority | None = None
     lapsed: Lapsed | None = None
     barred: bool = False
+    rest: Rest | None = None
 
     @property
     def gpus(self) -> int:
@@ -300,6 +321,7 @@ class WaitReason(enum.StrEnum):
     """Why a workload waits. Exactly one is dominant; members are in order of precedence."""
 
     PAUSED = "paused"
+    RESTING = "resting"
     MISCONFIGURED = "misconfigured"
     EXCEEDS_LIMIT = "exceeds-limit"
     NO_FLAVOR = "no-flavor"

@@ -50,6 +50,7 @@ def shape_of(workload: Workload) -> PodsKey:
         workload.priority,
         workload.raised,
         workload.barred,
+        workload.rest,
         tuple(
             (
                 pods.name,
@@ -73,7 +74,7 @@ class Shape:
     the pod sets in full: one object for all of the shape, so that answers can be kept by it.
     `only` is set where one pod set, in full, may take one flavor, for one column of quota.
     Where a reservation holds it back, `longest` is how long a workload of the shape may run to be
-    tried all the same.
+    tried all the same. Who is `resting` is parked until that is over.
     """
 
     __slots__ = (
@@ -88,6 +89,7 @@ class Shape:
         "pod_sets",
         "priority",
         "raised",
+        "resting",
         "whole",
     )
 
@@ -104,7 +106,8 @@ class Shape:
         self.only = menu.only if self.pod_sets == self.whole else None
         self.priority = workload.priority
         self.raised = workload.raised
-        self.parked = False
+        self.resting = workload.rest is not None
+        self.parked = self.resting
         self.longest: Seconds | None = None
         self.count = 0
 
@@ -300,6 +303,8 @@ class PendingQueue:
         held: set[FlavorName] = set()
         for _, _, line in firsts:
             shape, first = line.shape, line.first
+            if shape.resting:
+                continue
             if not shape.active or first is None:
                 held |= shape.flavors
             elif not held & shape.flavors:
@@ -321,7 +326,7 @@ class PendingQueue:
         """
         self.shapes = {key: shape for key, shape in self.shapes.items() if shape.count}
         for shape in self.shapes.values():
-            if shape.parked and worth(shape):
+            if shape.parked and not shape.resting and worth(shape):
                 shape.parked = False
             if not shape.parked:
                 shape.longest = None

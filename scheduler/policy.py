@@ -45,6 +45,7 @@ from scheduler.policy_schema import (
     TeamPart,
     WithinWord,
 )
+from scheduler.rest import Readiness
 
 __all__ = ["Policy", "PolicyError", "compile_policy", "load_policy", "with_teams"]
 
@@ -148,6 +149,7 @@ def compile_policy(policy: Policy) -> Layout:
         else tuple(_SHARES[word] for word in policy.fair_sharing),
         node_groups=tuple(_node_group(part) for part in policy.nodes),
         options=_options(policy),
+        readiness=Readiness(**policy.readiness.model_dump()),
     )
 
 

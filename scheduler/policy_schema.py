@@ -302,6 +302,21 @@ class PreemptionPart(Part):
     evictions_per_hour: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] | None = None
 
 
+class ReadinessPart(Part):
+    """How long pods may take to be ready, and what follows if they do not; see `scheduler.rest`."""
+
+    ready_in: Duration = 900.0
+    backoff: Duration = 60.0
+    longest: Duration = 3600.0
+    tries: Annotated[int, Field(strict=True, ge=1, le=1000)] = 4
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.backoff > self.longest:
+            raise ValueError("the first pause (backoff) is longer than the longest")
+        return self
+
+
 class Policy(Part):
     """The whole file."""
 
@@ -310,6 +325,7 @@ class Policy(Part):
     target_wait: dict[Priority, Duration] = {}
     usage: UsagePart
     preemption: PreemptionPart = PreemptionPart()
+    readiness: ReadinessPart = ReadinessPart()
     budgets: dict[Priority, Count] = {}
     flavors: dict[Name, FlavorPart] = Field(min_length=1)
     placement: PlacementPart = PlacementPart()

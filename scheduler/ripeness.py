@@ -71,7 +71,7 @@ class Watch:
         nodes, flavors = self._state.nodes, self._state.flavors
         for number, queue in enumerate(self._state.queues):
             for shape in queue.shapes.values():
-                if not shape.count or queue.paused:
+                if not shape.count or queue.paused or shape.resting:
                     continue
                 option = shape.only
                 if option is None:

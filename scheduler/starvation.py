@@ -15,7 +15,7 @@ def starving(
 ) -> tuple[Starvation, ...]:
     """Longest wait first, then by id. A class without a target never starves.
 
-    Who was stopped waits anew: the time in which he ran is no waiting.
+    Who was stopped waits anew: the time in which he ran is no waiting. Who rests is not tried.
 
     Those in `skip` are left out before anything is explained: explaining takes time.
     """
@@ -25,6 +25,7 @@ def starving(
         (now - since(workload), workload, target)
         for workload in waiting
         if workload.id not in skip
+        and workload.rest is None
         and (target := targets.get(workload.priority_class)) is not None
         and now - since(workload) > target
     ]

@@ -13,7 +13,7 @@ from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
-from scheduler import aging
+from scheduler import aging, rest
 from scheduler.alarms import Alarms
 from scheduler.book import Book, Charge
 from scheduler.brake import Brake
@@ -329,6 +329,7 @@ class State:
 
     def wait(self, workload: Workload) -> None:
         """A workload joins its queue and its overflow queues."""
+        workload = rest.rested(workload, self.now)
         key = shape_of(workload)
         if self.flips.concern(workload.id):
             key = (*key, workload.id)  # what it may not do, others of its shape may
@@ -351,6 +352,7 @@ class State:
             self.dirty.add(self.realm[number])
         self.waiting[workload.id] = Waiting(workload, tuple(shapes), lasts=lasts)
         aging.expect(self, workload, self.now)
+        rest.expect(self.alarms, workload)
         rules = self.reservations.rules(workload) if self.reservations.on else None
         if rules is not None:
             self.alarms.for_workload(workload.id, aging.since(workload) + rules.after)

@@ -108,6 +108,8 @@ class TurnsQueue(PendingQueue):
         held: set[FlavorName] = set()
         for _, line in firsts:
             shape, first = line.shape, line.first
+            if shape.resting:
+                continue
             if not shape.active:
                 if self.per_flavor or (self._holds and shape.raised and shape.home is None):
                     held |= shape.flavors

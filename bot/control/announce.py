@@ -6,6 +6,7 @@ Background load (Source.TRACE) is silent, except where it meets a request of a p
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 from bot import notices
@@ -25,6 +26,7 @@ from scheduler.model import (
     QueueName,
     Repair,
     Reservation,
+    Rest,
     Starvation,
     WorkloadId,
 )
@@ -95,8 +97,9 @@ def say_requeued(
     request: Request,
     cause: notices.Cause,
     position: int,
+    rest: Rest | None = None,
 ) -> None:
-    """Tell the thread that the request waits again, and where."""
+    """Tell the thread that the request waits again, and where; its owner too, if it is held."""
     if request.source is Source.TRACE:
         return
     args = notices.RequeuedArgs(
@@ -105,8 +108,12 @@ def say_requeued(
         owner=request.workload.owner,
         cause=cause,
         position=position,
+        rest=None if rest is None else notices.RestArgs(**dataclasses.asdict(rest)),
     )
     tell(ledger, f"requeued:{request.decision}", args, request.id, "thread")
+    if rest is not None and rest.until is None:
+        key = f"requeued:{request.decision}:person"
+        put(ledger, key, args, Audience.PERSON, request.id, request.workload.owner)
 
 
 def new_nodes(

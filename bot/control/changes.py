@@ -48,7 +48,10 @@ def write_change(before: Workload, after: Workload, changes: Sequence[FieldChang
 
 
 def carry_out(engine: Engine, ledger: Ledger, order: DeskEvent) -> None:
-    """Change a request as ordered, unless it has ended or is another by now."""
+    """Change a request as ordered, unless it has ended or is another by now.
+
+    One that rests is tried again: it may be what was wanting.
+    """
     request = ledger.get(order.request)
     before = _WORKLOAD.validate_python(order.args["before"])
     after = _WORKLOAD.validate_python(order.args["after"])
@@ -59,7 +62,7 @@ def carry_out(engine: Engine, ledger: Ledger, order: DeskEvent) -> None:
     ref = None if REF not in order.args else _REF.validate_python(order.args[REF])
     if request.state is not S.WAITING and (ref is not None or request.state not in HOLDS):
         return
-    after = dataclasses.replace(after, queued=current.queued, barred=current.barred)
+    after = dataclasses.replace(after, queued=current.queued, barred=current.barred, rest=None)
     try:
         engine.apply(events.Amended(workload=after, at=ledger.now))
     except EngineError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Unpack
 
@@ -300,10 +300,15 @@ class Ledger:
             story = view.transitions.of(request_id)
         return story[-1].reason if story else ""
 
-    def times(self, request_id: str, reason: str) -> int:
-        """How many moves of a request storage knows of that had this reason."""
+    def times(self, request_id: str, reason: str, *, since: Container[str] = ()) -> int:
+        """How many moves of a request storage knows of that had this reason.
+
+        Counted from the last line of its story that has one of the reasons `since`.
+        """
         with self._store.read() as view:
-            return sum(line.reason == reason for line in view.transitions.of(request_id))
+            story = [line.reason for line in view.transitions.of(request_id)]
+        anew = max((at for at, each in enumerate(story) if each in since), default=-1)
+        return story[anew + 1 :].count(reason)
 
     def record(self, work: Work) -> None:
         """Write everything. Call inside one transaction; commit is the caller's."""

@@ -25,13 +25,16 @@ from bot.control.ledger import Ledger
 from scheduler import events
 from scheduler.engine import Engine
 from scheduler.lapse import requeued
-from scheduler.model import NodeName, WorkloadId
+from scheduler.model import NodeName, Rest, RestCause, WorkloadId
+from scheduler.rest import rest_after
 from storage.records import Request, Source
 from storage.states import RequestState
 
 log = logging.getLogger(__name__)
 S = RequestState
-LATE_AT_MOST = 4  # times that a gang may not be ready in time by its own fault
+_RESTS = {EndKind.LATE: RestCause.LATE, EndKind.UNPLACED: RestCause.UNPLACED}
+_ANEW = frozenset({"pods-ready", "edited"})
+"""What tries in vain are counted from: the last time that all was well, or that it was changed."""
 _CAUSES: dict[EndKind, notices.Cause] = {
     EndKind.LATE: "late",
     EndKind.UNPLACED: "unplaced",
@@ -81,8 +84,6 @@ def _gone(engine: Engine, ledger: Ledger, event: Gone) -> None:
     if request is None:
         return
     after = after_gone(request, event.kind)
-    if event.kind is EndKind.LATE and after is S.WAITING and _is_hopeless(ledger, request):
-        after = S.FAILED
     if request.state is S.WAITING:  # was requeued already, its pods outlived the note
         _leave(engine, ledger, request, events.Evicted)
     elif after is S.WAITING:
@@ -92,9 +93,13 @@ def _gone(engine: Engine, ledger: Ledger, event: Gone) -> None:
         end(ledger, request, after, reason=f"pods-{event.kind}")
 
 
-def _is_hopeless(ledger: Ledger, request: Request) -> bool:
-    """Whether it was given up so often that it is not tried again."""
-    return ledger.times(request.id, f"pods-{EndKind.LATE}") + 1 >= LATE_AT_MOST
+def _rest(engine: Engine, ledger: Ledger, request: Request, kind: EndKind) -> Rest | None:
+    """The pause of a gang that was not ready in time; None if it was stopped for something else."""
+    cause = _RESTS.get(kind)
+    if cause is None or request.state not in {S.ADMITTED, S.RUNNING}:
+        return None
+    tries = ledger.times(request.id, f"pods-{kind}", since=_ANEW) + 1
+    return rest_after(engine.layout.readiness, cause, tries, ledger.now)
 
 
 def _leave(
@@ -103,12 +108,15 @@ def _leave(
     request: Request,
     how: type[events.Evicted] | type[events.Finished],
     *,
-    own_failure: bool = False,
+    rest: Rest | None = None,
 ) -> None:
     """Tell the engine, unless it knows already or could not take the request in at all."""
     workload_id = WorkloadId(request.id)
-    if engine.holds(workload_id) and own_failure:
-        engine.apply(events.Evicted(workload=workload_id, at=ledger.now, own_failure=True))
+    if engine.holds(workload_id) and rest is not None:
+        late = rest.cause is RestCause.LATE
+        engine.apply(
+            events.Evicted(workload=workload_id, at=ledger.now, own_failure=late, rest=rest)
+        )
     elif engine.holds(workload_id):
         engine.apply(how(workload=workload_id, at=ledger.now))
     elif how is events.Evicted and engine.workload(workload_id) is None:
@@ -131,11 +139,15 @@ def after_gone(request: Request, kind: EndKind) -> RequestState:
 
 
 def requeue(engine: Engine, ledger: Ledger, request: Request, kind: EndKind) -> None:
-    """Put a stopped or lost gang back at its old place in its queue; at the back if it was late."""
+    """Put a stopped or lost gang back at its old place in its queue; at the back if it was late.
+
+    One that was not ready in time rests before it is tried again.
+    """
     cause = _cause(ledger, request, kind)
     reason = f"pods-{kind}" if request.state in {S.ADMITTED, S.RUNNING} else cause
-    _leave(engine, ledger, request, events.Evicted, own_failure=kind is EndKind.LATE)
-    workload = requeued(request.workload)
+    rest = _rest(engine, ledger, request, kind)
+    _leave(engine, ledger, request, events.Evicted, rest=rest)
+    workload = replace(requeued(request.workload), rest=rest)
     waits = engine.workload(workload.id) or replace(workload, queued=None)
     back = ledger.move(
         request.id,
@@ -147,7 +159,7 @@ def requeue(engine: Engine, ledger: Ledger, request: Request, kind: EndKind) -> 
     )
     if back.source is not Source.TRACE:  # an explanation costs more than a move
         position = engine.explain(WorkloadId(request.id), ledger.now).position
-        announce.say_requeued(ledger, back, cause, position)
+        announce.say_requeued(ledger, back, cause, position, rest)
 
 
 def _cause(ledger: Ledger, request: Request, kind: EndKind) -> notices.Cause:

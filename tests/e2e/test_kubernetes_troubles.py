@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.clusters.kubernetes.cluster import READY_WITHIN
 from bot.clusters.kubernetes.fleet import PATIENCE
+from scheduler.rest import Readiness
 from storage.states import RequestState as S
 from tests.bot.house import ADA, BEN, LEA
 from tests.e2e.kube_rig import KubeRig
@@ -111,9 +111,11 @@ def test_a_gang_that_is_not_whole_in_time_is_stopped_whole_and_told(kube: KubeRi
     kube.house.hear()
     assert kube.state(request) is S.ADMITTED
     first = {pod["metadata"]["uid"] for pod in kube.house.pods()}
-    kube.pass_time(READY_WITHIN)
+    kube.pass_time(Readiness().ready_in)
     kube.until(lambda: not first & {pod["metadata"]["uid"] for pod in kube.house.pods()})
     kube.starts = bool
+    kube.reach(request, S.WAITING)  # it rests
+    kube.pass_time(Readiness().backoff)
     kube.reach(request, S.RUNNING)
     assert kube.phases() == ["Running"] * 3
     assert kube.house.request("train").attempt == 2

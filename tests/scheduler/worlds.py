@@ -33,7 +33,15 @@ from scheduler.layout import (
     UsageRules,
     Within,
 )
-from scheduler.model import Decisions, NodeName, QueueName, Workload, WorkloadId
+from scheduler.model import (
+    Decisions,
+    NodeName,
+    QueueName,
+    Rest,
+    RestCause,
+    Workload,
+    WorkloadId,
+)
 from tests.scheduler.builders import a_cohort, a_layout, a_node, a_queue, a_workload
 
 T = TypeVar("T")
@@ -152,7 +160,7 @@ class World:
                 self._one(draw, [w.id for w, _ in self.engine.running()], self._finish)
             case "gone":
                 for one in self.engine.leaving():
-                    self.tell(Evicted(workload=one, at=self.now))
+                    self.tell(Evicted(workload=one, at=self.now, rest=self._rest(draw)))
             case "withdraw":
                 self._one(draw, [w.id for w in self.engine.pending()], self._withdraw)
             case "lapse":
@@ -168,6 +176,14 @@ class World:
                 name = QueueName(draw(st.sampled_from(QUEUES)))
                 pause = draw(st.booleans())
                 self.tell(QueuePaused(queue=name) if pause else QueueResumed(queue=name))
+
+    def _rest(self, draw: Draw) -> Rest | None:
+        """Now and then it is not to be tried again at once, or at all."""
+        until = draw(st.sampled_from([0.0] * 4 + [3.0, None]))
+        if until == 0.0:
+            return None
+        ends = None if until is None else self.now + until
+        return Rest(cause=RestCause.LATE, tries=1, most=4, until=ends)
 
     def _finish(self, one: WorkloadId) -> None:
         self.tell(Finished(workload=one, at=self.now))

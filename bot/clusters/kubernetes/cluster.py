@@ -52,7 +52,6 @@ NODES, PODS, JOBS = "/api/v1/nodes", "/api/v1/pods", "/apis/batch/v1/jobs"
 JOB_SETS = "/apis/jobset.x-k8s.io/v1alpha2/jobsets"
 HOLD = "Hold"  # the kind of a grant without an object
 SILENT_AT_MOST = 150.0  # seconds: a watch is heard of each minute, a broken one found after 90
-READY_WITHIN: Seconds = 900.0  # a gang that is not whole for so long is stopped: images take time
 STUCK_AT_MOST = 30.0  # seconds without any write getting through, while some are to be sent
 _CHANGED = frozenset({404, CONFLICT, CHANGED})  # it is another than was decided on: decide anew
 _ENDS_KEPT = 20_000
@@ -69,7 +68,6 @@ class KubernetesCluster:
         *,
         templates: Templates | None = None,
         patience: Seconds = PATIENCE,
-        ready_within: Seconds = READY_WITHIN,
         pace: Pace | None = None,
     ) -> None:
         self.mirror = Mirror()
@@ -90,7 +88,7 @@ class KubernetesCluster:
         )
         self.fleet = Fleet(self.mirror, self._uncounted, patience)
         self._templates = templates
-        self._ready_within = ready_within
+        self._ready_in = layout.readiness.ready_in
         self._lock = threading.RLock()
         self._gangs: dict[str, Gang] = {}
         self._by_object: dict[str, Gang] = {}
@@ -381,7 +379,7 @@ class KubernetesCluster:
             if gang.stop_at is not None:
                 if gang.stop_at <= now:
                     self._kind(gang).suspend(gang)
-            elif gang.since is not None and now - gang.since >= self._ready_within:
+            elif gang.since is not None and now - gang.since >= self._ready_in:
                 self._give_up(gang, now)
                 self._touched |= gang.nodes
 

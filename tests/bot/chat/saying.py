@@ -21,6 +21,7 @@ from scheduler.model import (
     PreemptionRule,
     QueueName,
     Reservation,
+    RestCause,
     TeamName,
     Verdict,
     WaitReason,
@@ -316,6 +317,18 @@ ENDED = notices.EndedArgs(
 )
 REQUEUED = notices.RequeuedArgs(
     request="R-1001", name="night-sweep", owner=BOB, cause="preempted", position=2
+)
+RESTS = REQUEUED.model_copy(
+    update={
+        "cause": "late",
+        "rest": notices.RestArgs(cause=RestCause.LATE, tries=2, most=4, until=NOW + HOUR),
+    }
+)
+HELD = REQUEUED.model_copy(
+    update={
+        "cause": "late",
+        "rest": notices.RestArgs(cause=RestCause.LATE, tries=4, most=4, until=None),
+    }
 )
 FLIPPED = notices.FlippedArgs(one="R-1001", other="R-1042", times=2)
 REPAIRED = notices.RepairedArgs(

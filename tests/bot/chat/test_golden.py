@@ -39,6 +39,7 @@ _FIGURES: dict[WaitReason, dict[str, int | float | str]] = {
         "because": "switch upgrade",
         "until": 1767609000.0,
     },
+    WaitReason.RESTING: {"cause": "late", "tries": 2, "most": 4, "until": 1767609000.0},
     WaitReason.MISCONFIGURED: {"queue": "nlp", "problem": "no flavor"},
     WaitReason.EXCEEDS_LIMIT: {"asked": 24, "most": 16, "where": "nlp"},
     WaitReason.NO_FLAVOR: {"model": "b200"},
@@ -89,6 +90,8 @@ _DOMAINS: tuple[dict[str, int | float | str], ...] = (
     {**_RACK, "level": "kubernetes.io/hostname", "domain": "h100-0007", "in_domain": 2},
 )
 """A required level that no domain can hold now."""
+_HELD: dict[str, int | float | str] = {"cause": "late", "tries": 4, "most": 4}
+"""It was not ready in time too often."""
 _LOWERED = {**_FIGURES[WaitReason.QUOTA], "limit": 4, "available": 4, "lowered": 1}
 """Quota that people have lowered for a while."""
 _Row = tuple[views.RefusalCode, dict[str, int | float | str], tuple[str, ...], LimitKind | None]
@@ -311,6 +314,7 @@ def _messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message
         "reasons-quota-lowered",
         lambda: [requests.card(voice, _because(WaitReason.QUOTA, _LOWERED))],
     )
+    yield "reasons-held", lambda: [requests.card(voice, _because(WaitReason.RESTING, _HELD))]
     yield from orders.messages(voice)
     yield from byhand.messages(voice)
     yield from identity.messages(voice)
@@ -356,6 +360,8 @@ def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]
     yield "ended", _notice(voice, saying.ENDED, Audience.THREAD)
     yield "ended-owner", _notice(voice, saying.ENDED, Audience.PERSON)
     yield "requeued", _notice(voice, saying.REQUEUED, Audience.THREAD)
+    yield "requeued-rests", _notice(voice, saying.RESTS, Audience.THREAD)
+    yield "requeued-held", _notice(voice, saying.HELD, Audience.PERSON)
     yield "flipped", _notice(voice, saying.FLIPPED, Audience.ONCALL)
     yield "repaired", _notice(voice, saying.REPAIRED, Audience.THREAD)
     yield "node-failed", _notice(voice, saying.NODE_FAILED, Audience.ONCALL)

@@ -38,9 +38,9 @@ _CAUSES: dict[str, str] = {
     "preempted": "被抢占了",
     "node-lost": "失去了一个节点，整组已停止",
     "drained": "它的一个节点正在排空，整组已停止",
-    "failed": "pod 失败了",
-    "late": "pod 没有按时全部就绪，整组已停止",
-    "unplaced": "pod 没有按时排到节点上，整组已停止",
+    "failed": "的 pod 失败了",
+    "late": "的 pod 没有按时全部就绪，整组已停止",
+    "unplaced": "的 pod 没有按时排到节点上，整组已停止",
     "stopped": "它在集群里被停止或修改了",
 }
 
@@ -319,11 +319,33 @@ class Alerts(Standing):
         return say(text, by=by, request=args.request)
 
     def requeued(self, args: notices.RequeuedArgs) -> Markup:
-        """That it waits again, and where."""
+        """That it waits again, and where; or that it is not tried for a while, or at all."""
+        cause, rest = _CAUSES[args.cause], args.rest
+        if rest is None:
+            return say(
+                "*重新排队* · {request}。它{cause}；现在排{place}，有空位时自动启动。",
+                request=args.request,
+                cause=cause,
+                place=self.place_in_line(args.position),
+            )
+        if rest.until is None:
+            return say(
+                "*已搁置* · {request}。它{cause}，已连续 {tries} 次，不再自动重试。"
+                "请用 `kubectl describe pod` 查明 pod 为何未就绪（看镜像和节点），然后在集群里"
+                "或用 `/gpu edit {request} …` 修改，它就会重新排队；"
+                "放弃请用 `/gpu cancel {request}` 。",
+                request=args.request,
+                cause=cause,
+                tries=rest.tries,
+            )
         return say(
-            "*重新排队* · {request}。它{cause}；现在排{place}，有空位时自动启动。",
+            "*重新排队* · {request}。它{cause}{tries}。最早 {until} 再试，届时排{place}。",
             request=args.request,
-            cause=_CAUSES[args.cause],
+            cause=cause,
+            tries=say("（第 {tries} 次，共 {most} 次）", tries=rest.tries, most=rest.most)
+            if rest.most is not None
+            else "",
+            until=date(rest.until),
             place=self.place_in_line(args.position),
         )
 

@@ -11,10 +11,11 @@ from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.chinese.units import Units
 from bot.chat.words.figures import Figures, asked_for, left_over, shared_level
 from scheduler.byhand import Hand
-from scheduler.model import GPU, Basis, Figure, Verdict, WaitReason
+from scheduler.model import GPU, Basis, Figure, RestCause, Verdict, WaitReason
 
 _SHORT: dict[WaitReason, str] = {
     WaitReason.PAUSED: "队列已暂停",
+    WaitReason.RESTING: "pod 未就绪，暂停重试",
     WaitReason.MISCONFIGURED: "队列配置有误",
     WaitReason.EXCEEDS_LIMIT: "超过上限",
     WaitReason.NO_FLAVOR: "没有匹配的 GPU",
@@ -29,6 +30,7 @@ _SHORT: dict[WaitReason, str] = {
 
 _NEXT: dict[WaitReason, str] = {
     WaitReason.PAUSED: "位置保留；需要管理员恢复队列。",
+    WaitReason.RESTING: "请在集群里或用 `/gpu edit` 修改后重新排队，或者取消。",
     WaitReason.MISCONFIGURED: "位置保留；需要管理员修正策略。",
     WaitReason.EXCEEDS_LIMIT: "请取消，改为申请更少的卡。",
     WaitReason.NO_FLAVOR: "请取消，改为申请其他型号的 GPU。",
@@ -40,6 +42,12 @@ _NEXT: dict[WaitReason, str] = {
     WaitReason.BEHIND: "轮到时自动启动，无需操作。",
     WaitReason.NOT_EVALUATED: "无需操作。",
 }
+
+_THEN: dict[WaitReason, str] = {
+    WaitReason.PAUSED: "位置保留；到时队列会自动恢复。",
+    WaitReason.RESTING: "无需操作；修改请求会立即结束暂停。",
+}
+"""What follows where it is known until when that lasts."""
 
 _BASIS: dict[Basis, str] = {
     Basis.DECLARED: "依据是现在占用者的租期。",
@@ -60,6 +68,7 @@ class Reasons(Units):
         """The dominant reason with its numbers, as one sentence."""
         sentences: dict[WaitReason, Callable[[Figures], Markup]] = {
             WaitReason.PAUSED: self._paused,
+            WaitReason.RESTING: self._resting,
             WaitReason.MISCONFIGURED: self._misconfigured,
             WaitReason.EXCEEDS_LIMIT: self._exceeds_limit,
             WaitReason.NO_FLAVOR: self._no_flavor,
@@ -105,6 +114,16 @@ class Reasons(Units):
             )
         return Markup()
 
+    def _resting(self, figures: Figures) -> Markup:
+        tries, most, until = (figures.number(key) for key in ("tries", "most", "until"))
+        late = str(figures.text("cause") or "") != RestCause.UNPLACED
+        said = say("pod 没有按时{what}", what="全部就绪" if late else "排到节点上")
+        often = say("（连续第 {tries} 次", tries=int(tries or 1))
+        often = say("{often}{most}）", often=often, most=f"，共 {int(most)} 次" if most else "")
+        if until is None:
+            return say("已搁置：{said}{often}，不再重试。", said=said, often=often)
+        return say("{said}{often}，暂停到 {until}。", said=said, often=often, until=date(until))
+
     def _lower_class(self, figures: Figures) -> Markup:
         """That it has a lower priority than it asked for, and why."""
         asked, has = figures.text("asked_class"), figures.text("class")
@@ -133,8 +152,8 @@ class Reasons(Units):
         if verdict.reason is WaitReason.QUOTA and asked and free is not None and asked > free:
             text = "那里再空出 {short:,} 卡后启动；少要一些会更快。"
             return say(text, short=int(asked - max(0, free)))
-        if verdict.reason is WaitReason.PAUSED and figures.number("until"):
-            return say("位置保留；到时队列会自动恢复。")
+        if verdict.reason in _THEN and figures.number("until"):
+            return say(_THEN[verdict.reason])
         longest = figures.number("seconds")
         if verdict.reason is WaitReason.RESERVED and longest is not None and longest >= MINUTE:
             text = "租期不超过 {longest}的话，现在就可以先启动。"

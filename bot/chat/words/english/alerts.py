@@ -337,12 +337,35 @@ class Alerts(Standing):
         return say(text, by=by, request=args.request)
 
     def requeued(self, args: notices.RequeuedArgs) -> Markup:
-        """That it waits again, and where."""
+        """That it waits again, and where; or that it is not tried for a while, or at all."""
+        cause, rest = _CAUSES[args.cause], args.rest
+        if rest is None:
+            return say(
+                "*Waiting again* · {request}. {cause}; now it is {place} in line and starts by "
+                "itself when there is room.",
+                request=args.request,
+                cause=cause,
+                place=self.ordinal(args.position),
+            )
+        if rest.until is None:
+            return say(
+                "*Held* · {request}. {cause}, for the {tries} time in a row: it is not tried again "
+                "by itself. Find out why its pods do not get ready (`kubectl describe pod`, their "
+                "image and node), then change it, in the cluster or with `/gpu edit {request} …`, "
+                "and it waits again. `/gpu cancel {request}` gives it up.",
+                request=args.request,
+                cause=cause,
+                tries=self.ordinal(rest.tries),
+            )
         return say(
-            "*Waiting again* · {request}. {cause}; now it is {place} in line and starts by itself "
-            "when there is room.",
+            "*Waiting again* · {request}. {cause}{tries}. It is tried again {until} at the "
+            "earliest, and is {place} in line then.",
             request=args.request,
-            cause=_CAUSES[args.cause],
+            cause=cause,
+            tries=say(" ({tries} of {most} tries)", tries=rest.tries, most=rest.most)
+            if rest.most is not None
+            else "",
+            until=date(rest.until),
             place=self.ordinal(args.position),
         )
 

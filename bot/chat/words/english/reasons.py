@@ -11,10 +11,11 @@ from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.english.units import Units
 from bot.chat.words.figures import Figures, asked_for, left_over, shared_level
 from scheduler.byhand import Hand
-from scheduler.model import GPU, Basis, Figure, Verdict, WaitReason
+from scheduler.model import GPU, Basis, Figure, RestCause, Verdict, WaitReason
 
 _SHORT: dict[WaitReason, str] = {
     WaitReason.PAUSED: "queue paused",
+    WaitReason.RESTING: "rests after pods that were not ready",
     WaitReason.MISCONFIGURED: "queue not set up",
     WaitReason.EXCEEDS_LIMIT: "over a limit",
     WaitReason.NO_FLAVOR: "no matching GPUs",
@@ -29,6 +30,9 @@ _SHORT: dict[WaitReason, str] = {
 
 _NEXT: dict[WaitReason, str] = {
     WaitReason.PAUSED: "It keeps its place; an admin has to resume the queue.",
+    WaitReason.RESTING: (
+        "Change it, in the cluster or with `/gpu edit`, and it waits again; or cancel it."
+    ),
     WaitReason.MISCONFIGURED: "It keeps its place; an admin has to mend the policy.",
     WaitReason.EXCEEDS_LIMIT: "Cancel it and ask for fewer GPUs.",
     WaitReason.NO_FLAVOR: "Cancel it and ask for another GPU model.",
@@ -41,6 +45,12 @@ _NEXT: dict[WaitReason, str] = {
     WaitReason.NOT_EVALUATED: "You need not do anything.",
 }
 
+
+_THEN: dict[WaitReason, str] = {
+    WaitReason.PAUSED: "It keeps its place, and the queue goes on by itself then.",
+    WaitReason.RESTING: "You need not do anything. A change of the request ends the pause at once.",
+}
+"""What follows where it is known until when that lasts."""
 
 _BASIS: dict[Basis, str] = {
     Basis.DECLARED: "That goes by the leases of those who are there now.",
@@ -61,6 +71,7 @@ class Reasons(Units):
         """The dominant reason with its numbers, as one sentence."""
         sentences: dict[WaitReason, Callable[[Figures], Markup]] = {
             WaitReason.PAUSED: self._paused,
+            WaitReason.RESTING: self._resting,
             WaitReason.MISCONFIGURED: self._misconfigured,
             WaitReason.EXCEEDS_LIMIT: self._exceeds_limit,
             WaitReason.NO_FLAVOR: self._no_flavor,
@@ -107,6 +118,21 @@ class Reasons(Units):
             )
         return Markup()
 
+    def _resting(self, figures: Figures) -> Markup:
+        tries, most, until = (figures.number(key) for key in ("tries", "most", "until"))
+        late = str(figures.text("cause") or "") != RestCause.UNPLACED
+        what = "were not all ready" if late else "did not get onto their nodes"
+        said = say("Its pods {what} in time", what=what)
+        if tries and most:
+            often = say(", {tries} of {most} times", tries=int(tries), most=int(most))
+        else:
+            often = say(", {times} in a row", times=self.count(int(tries or 1), "time"))
+        if until is None:
+            return say("It is held. {said}{often}: it is not tried again.", said=said, often=often)
+        return say(
+            "{said}{often}: it rests until {until}.", said=said, often=often, until=date(until)
+        )
+
     def _lower_class(self, figures: Figures) -> list[Markup]:
         """That it has a lower priority than it asked for, and why."""
         asked, has = figures.text("asked_class"), figures.text("class")
@@ -132,8 +158,8 @@ class Reasons(Units):
         if verdict.reason is WaitReason.QUOTA and asked and free is not None and asked > free:
             text = "It starts when {short:,} more come free there, or sooner if you ask for fewer."
             return say(text, short=int(asked - max(0, free)))
-        if verdict.reason is WaitReason.PAUSED and figures.number("until"):
-            return say("It keeps its place, and the queue goes on by itself then.")
+        if verdict.reason in _THEN and figures.number("until"):
+            return say(_THEN[verdict.reason])
         longest = figures.number("seconds")
         if verdict.reason is WaitReason.RESERVED and longest is not None and longest >= MINUTE:
             text = "It could go ahead now with a lease of at most {longest}."

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from bot.clusters.kubernetes.cluster import READY_WITHIN
-from bot.control.observed import LATE_AT_MOST
+from scheduler.model import WaitReason, WorkloadId
+from scheduler.rest import Readiness
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse
+
+RULES = Readiness()
+READY_WITHIN = RULES.ready_in
+
+
+def why(house: KubeHouse, name: str) -> tuple[WaitReason, dict[str, object]]:
+    """The reason for which it waits, with its figures."""
+    one = WorkloadId(house.request(name).id)
+    verdict = house.control.read(lambda e: e.explain(one, house.clock.now())).verdict
+    return verdict.reason, dict(verdict.figures)
 
 
 def start_all_but_one(house: KubeHouse) -> None:
@@ -40,7 +50,9 @@ def test_a_gang_that_is_not_whole_in_time_is_stopped_whole(house: KubeHouse) -> 
     house.settle()
     house.control.step()
     again = house.request("train")
-    assert (before.attempt, again.attempt) == (1, 2)
+    assert (before.attempt, again.attempt) == (1, 1)
+    house.step(RULES.backoff)
+    assert house.request("train").attempt == 2
     (told,) = house.said("requeued")
     assert told.notice.args["cause"] == "late"
 
@@ -54,13 +66,80 @@ def test_its_own_fault_sends_it_to_the_back_of_its_queue(house: KubeHouse) -> No
     assert house.request("train").workload.created > created
 
 
-def test_it_is_not_tried_for_ever(house: KubeHouse) -> None:
+def test_each_pause_is_twice_as_long_until_it_is_held(house: KubeHouse) -> None:
     house.create_job("train", pods=3, gpus=8)
-    for _ in range(LATE_AT_MOST):
+    for tries in range(1, RULES.tries):
         be_late(house)
-    assert house.state("train") is S.FAILED
-    assert house.request("train").attempt == LATE_AT_MOST
+        assert house.state("train") is S.WAITING
+        pause = RULES.backoff * 2 ** (tries - 1)
+        reason, figures = why(house, "train")
+        assert reason is WaitReason.RESTING
+        assert (figures["tries"], figures["most"]) == (tries, RULES.tries)
+        until = figures["until"]
+        assert isinstance(until, float)
+        assert pause - 5.0 <= until - house.clock.now() <= pause
+        house.step(until - house.clock.now() - 1.0)
+        assert house.state("train") is S.WAITING
+        house.step(1.0)
+        assert house.state("train") is S.ADMITTED
+    be_late(house)
+    assert house.state("train") is S.WAITING
+    assert "until" not in why(house, "train")[1]
+    (held,) = [one for one in house.said("requeued") if one.notice.target is not None]
+    assert held.notice.target == house.request("train").workload.owner
+    house.step(10 * RULES.longest)
+    assert house.state("train") is S.WAITING
     assert house.job("train")["spec"]["suspend"]
+
+
+def test_who_is_held_goes_on_when_it_is_changed(house: KubeHouse) -> None:
+    house.create_job("train", pods=3, gpus=8)
+    for _ in range(RULES.tries):
+        be_late(house)
+        house.step(RULES.longest)
+    assert "until" not in why(house, "train")[1]
+    path = "/apis/batch/v1/namespaces/team/jobs/train"
+    house.person.patch(path, {"metadata": {"annotations": {"gpubot.dev/tried-again": "1"}}})
+    house.run()
+    assert house.state("train") is S.RUNNING
+    assert house.request("train").workload.rest is None
+
+
+def test_a_pause_outlives_a_restart(house: KubeHouse) -> None:
+    house.create_job("train", pods=3, gpus=8)
+    be_late(house)
+    before = why(house, "train")
+    house.restart()
+    house.step()
+    assert why(house, "train") == before
+    house.step(RULES.backoff)
+    assert house.state("train") is S.ADMITTED
+
+
+def test_tries_are_counted_from_the_last_time_that_all_was_well(house: KubeHouse) -> None:
+    house.create_job("train", pods=3, gpus=8, labels={"preemptible": "true"})
+    be_late(house)
+    house.step(RULES.backoff)
+    house.run(3)
+    assert house.state("train") is S.RUNNING
+    house.create_job("mine", pods=4, gpus=8)
+    house.run(1)
+    house.pass_time(120.0)
+    house.run(4)
+    house.finish_pods()
+    be_late(house)
+    assert why(house, "train")[1]["tries"] == 1
+
+
+def test_what_was_preempted_before_it_was_whole_does_not_rest(house: KubeHouse) -> None:
+    house.create_job("train", pods=6, gpus=8, labels={"preemptible": "true"})
+    begin(house)
+    house.create_job("mine", pods=4, gpus=8)
+    house.run(1, pods=False)
+    assert house.state("train") is S.PREEMPTING
+    house.step(READY_WITHIN)
+    house.run(4)
+    assert house.request("train").workload.rest is None
 
 
 def test_who_gets_no_node_in_time_keeps_the_place(house: KubeHouse) -> None:
@@ -77,6 +156,9 @@ def test_who_gets_no_node_in_time_keeps_the_place(house: KubeHouse) -> None:
     house.run(2, pods=False)
     assert house.said("requeued")[0].notice.args["cause"] == "unplaced"
     assert house.request("train").workload.created == created
+    reason, figures = why(house, "train")
+    assert (reason, figures["cause"]) == (WaitReason.RESTING, "unplaced")
+    assert "most" not in figures  # no fault of its own: it is tried as often as it takes
 
 
 def test_a_node_that_holds_up_several_gangs_is_avoided(house: KubeHouse) -> None:
