@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bot.clusters.kubernetes import names
-from bot.clusters.kubernetes.cluster import READY_WITHIN
 from bot.rows import card_of, queue_row
 from bot.terms import Terms
+from scheduler.rest import Readiness
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse
 from tests.bot.clusters.kubernetes.world import JOB_SETS, TEAM
@@ -15,6 +15,7 @@ from tests.bot.house import ADA
 from tests.kube.samples import part
 from tests.kube.server import ApiServer
 
+READY_WITHIN, BACKOFF = Readiness().ready_in, Readiness().backoff
 LEADER, WORKERS = part("leader", gpus=4), part("workers", replicas=2, pods=2, gpus=4)
 
 
@@ -282,6 +283,8 @@ def test_one_that_is_not_whole_in_time_is_stopped_whole(house: KubeHouse) -> Non
     house.step(1.0)
     house.settle()
     house.step()
+    assert (house.state("train"), house.request("train").attempt) == (S.WAITING, 1)
+    house.step(BACKOFF)
     assert house.request("train").attempt == 2
     (told,) = house.said("requeued")
     assert told.notice.args["cause"] == "late"
