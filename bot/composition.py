@@ -40,6 +40,7 @@ from bot.idle.prometheus import Prometheus
 from bot.idle.watch import IdleWatch
 from bot.joining import CannotStart, Joined, hasty, join
 from bot.leading import Leadership
+from bot.lookout.twin import Twin
 from bot.people import Directory
 from bot.promises import say_hollow
 from bot.settings import Settings
@@ -83,8 +84,9 @@ def build_core(
     directory: Directory,
     clock: Clock,
     leadership: Leadership | None = None,
+    aside: bool = False,
 ) -> Core:
-    """The loop and the desk, not yet running."""
+    """The loop and the desk, not yet running. `aside`: a process of its own looks ahead."""
     people = WhoIsWho(person=directory.person, leads=directory.leads)
     control = Control(
         store=store,
@@ -95,7 +97,11 @@ def build_core(
         leadership=leadership,
     )
     control.sentence = lambda args: remark(args, lambda who: directory.person(who).name)
-    return Core(store, control, Desk(control, directory), directory, cluster)
+    desk = Desk(control, directory)
+    if aside:
+        control.records = True
+        desk.foresight.lookout = Twin(control)
+    return Core(store, control, desk, directory, cluster)
 
 
 class Bot:
@@ -206,6 +212,7 @@ class Bot:
         if self._health is not None:
             self._health.stop()
         self.hearing.stop()
+        self._core.desk.foresight.lookout.close()
         self._workers.shutdown(cancel_futures=True)  # the spool keeps what is not begun
         self.announcer.stop(moment(self._core.control.wall.now()))
         self._beat()
@@ -253,6 +260,9 @@ class Bot:
             Tick(name="calls", run=self._call_next, every=5.0, limit=30.0),
             Tick(name="roll", run=self._register.tick, every=3.0, limit=60.0),
             Tick(name="ahead", run=self._look_ahead, every=_paced(20.0, pace), limit=120.0),
+            Tick(
+                name="lookout", run=self._core.desk.foresight.lookout.keep_up, every=1.0, limit=30.0
+            ),
             Tick(name="people", run=self._core.directory.refresh, every=30.0, limit=10.0),
             Tick(name="heartbeat", run=self._beat, every=2.0, limit=10.0),
             Tick(name="socket", run=self._listen, every=10.0, limit=60.0),
@@ -281,6 +291,9 @@ class Bot:
             self._core.desk.look_ahead()
         except NotReady:
             log.debug("the engine is not there, or others look ahead: next time")
+
+    def _keep_up(self) -> None:
+        self._core.desk.foresight.lookout.keep_up()
 
     def _announce(self) -> None:
         self.announcer.tick(moment(self._core.control.wall.now()))

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 SMALL = 300
 """So few who run and wait are played moment by moment."""
 
+TOGETHER = 100
+"""So many of those who end at the same time leave in one moment, the others in the next: else
+one moment, which is never left half played, could cost more than any effort allows."""
+
 _Due = tuple[Seconds, WorkloadId, int, bool]
 """(at, who, which of its runs, whether it waits again): compared as far as the run."""
 
@@ -99,6 +103,7 @@ class Start:
 class Spent:
     """The work that playing has cost: moments, cycles run in them, starts and stops.
 
+    `ends` are those beyond the first in each moment.
     `toil` is what the engine has done in those cycles and in looks between them: most cycles
     cost next to nothing, and some a search through everybody for each of a hundred heads.
     """
@@ -107,6 +112,7 @@ class Spent:
     cycles: int = 0
     starts: int = 0
     stops: int = 0
+    ends: int = 0
     toil: int = 0
 
     @property
@@ -115,7 +121,7 @@ class Spent:
 
         The weights are measured: a candidate of a search costs the fifteenth part of one.
         """
-        weighed = self.moments + 3 * self.cycles + 3 * self.starts + 5 * self.stops
+        weighed = self.moments + self.ends + 3 * self.cycles + 3 * self.starts + 5 * self.stops
         return weighed + self.toil // 15
 
 
@@ -253,10 +259,13 @@ class Timeline:
             return False
         self.spent.moments += 1
         self.now = at
-        while self._due and self._due[0][0] <= at:
+        left = TOGETHER
+        while self._due and self._due[0][0] <= at and left:
             due, workload, run, again = heappop(self._due)
             if self._run.get(workload) == run:
                 self._leave(workload, max(due, at), again=again)
+                left -= 1
+        self.spent.ends += max(0, TOGETHER - left - 1)
         alarm = self.engine.next_alarm()
         ripe = self._lift(at) or self.grain is MOMENTS or (alarm is not None and alarm <= at)
         ripe = ripe or self._watch.ripe()

@@ -19,7 +19,10 @@ from bot.people import Directory
 from bot.plans import Load
 from bot.settings import read_settings
 from bot.shipped import read_policy
+from bot.terms import Terms
+from scheduler.engine import Engine
 from scheduler.layout import build_nodes
+from scheduler.model import Seconds
 from scheduler.policy import compile_policy
 from storage.records import Person, Setting
 from storage.store import open_store
@@ -27,6 +30,8 @@ from storage.store import open_store
 RUNNING, WAITING = 5000, 10_000
 GPUS_EACH = 2  # 5,000 requests of two GPUs fill the 10,000 reserved ones
 BATCH = 1000
+SHORTEST, STEP, LEASES = 4 * 3600.0, 900.0, 275  # seconds, seconds, how many: up to three days
+STARTING = 120.0  # seconds that the lookout may take to begin
 CHANNEL = "C0GPURES"
 
 
@@ -39,12 +44,13 @@ def fill(folder: Path, console: Console, people: Sequence[Person]) -> Core:
         layout=layout,
         directory=Directory(people),
         clock=ManualClock(time.time()),
+        aside=True,
     )
     core.control.step()
     teams = [str(team) for team in core.control.terms.teams]
     total = RUNNING + WAITING
     for start in range(0, total, BATCH):
-        loads = [_load(teams[n % len(teams)]) for n in range(start, min(start + BATCH, total))]
+        loads = [_load(teams, number) for number in range(start, min(start + BATCH, total))]
         core.desk.submit_load(loads, fed=Setting(name="bench", value="", author="bench"))
         core.control.step()
     core.control.step()
@@ -55,8 +61,12 @@ def fill(folder: Path, console: Console, people: Sequence[Person]) -> Core:
     return core
 
 
-def _load(team: str) -> Load:
-    ask = Ask(pods=1, gpus_per_pod=GPUS_EACH, model="h100", preemptible=True, team=team)
+def _load(teams: Sequence[str], number: int) -> Load:
+    """One of many, by turns of the teams; their leases end at different times."""
+    team, lease = teams[number % len(teams)], SHORTEST + number % LEASES * STEP
+    ask = Ask(
+        pods=1, gpus_per_pod=GPUS_EACH, model="h100", preemptible=True, team=team, duration=lease
+    )
     return Load(owner=team, ask=ask, run_for=5 * 86400.0)
 
 
@@ -73,6 +83,11 @@ def served(folder: Path, core: Core, door: Door) -> Iterator[None]:
     bot = Bot(core, settings, spool=Spool(folder / "bench.spool"))
     bot.start()
     try:
+        core.desk.foresight.look(_nothing, patience=STARTING)  # once it knows the long queue
         yield
     finally:
         bot.stop()
+
+
+def _nothing(_engine: Engine, _terms: Terms, _now: Seconds) -> None:
+    """A question that has no answer."""

@@ -129,6 +129,7 @@ def _run(
         layout=layout,
         directory=_directory(people),
         clock=clock,
+        aside=True,
     )
     options = Options(
         suggestions=SUGGESTIONS,

@@ -85,6 +85,7 @@ def build_bot(settings: Settings) -> Bot:
         directory=Directory(path=settings.people),
         clock=WallClock(),
         leadership=candidate,
+        aside=True,
     )
     request_of = cluster.request_of if isinstance(cluster, KubernetesCluster) else None
     return Bot(core, settings, spool=Spool(spool_path(settings)), request_of=request_of)

@@ -30,6 +30,7 @@ from bot.clusters.base import (
 from bot.control import decided, interventions, observed, orders, recovery, remarks
 from bot.control.inforce import ByHand, read_by_hand
 from bot.control.ledger import LOOP, Ledger
+from bot.control.transcript import Recorded, Transcript
 from bot.control.wanted import WantedDesk, WhoIsWho
 from bot.leading import Alone, Leadership, NotLeading
 from bot.promises import say_doubts
@@ -112,6 +113,8 @@ class Control:
         self._trouble: str | None = None
         self._failures = 0
         self._last_step: float | None = None
+        self.records = False  # whether engines that are built from now on keep a transcript
+        self._renews = False
         self.on_notices: Callable[[], None] = lambda: None
         self.on_wake: Callable[[], None] = lambda: None
         self.sentence: remarks.Sentence | None = None  # on the objects of the cluster
@@ -136,6 +139,17 @@ class Control:
             return look(self._engine)
         finally:
             self._lock.release()
+
+    @property
+    def transcript(self) -> Transcript | None:
+        """What the engine was told so far; None without one, or if it is not recorded."""
+        engine = self._engine
+        return engine.transcript if isinstance(engine, Recorded) else None
+
+    def renew(self) -> None:
+        """Have the next step build the engine anew, with a whole transcript."""
+        self._renews = True
+        self.wake()
 
     def wake(self) -> None:
         """Have the next step run at once."""
@@ -204,6 +218,7 @@ class Control:
                 with self._lock:
                     write(self._engine, ledger)
                     self._commit(ledger, era)
+                    self._seal()
                 self._act(ledger, era)
             except (NotLeading, StaleLeader) as error:
                 log.warning("deciding stops: %s", error)
@@ -223,6 +238,9 @@ class Control:
         if self._looking_on or term != self._term:  # what was known is of another's time
             self._engine_is_stale()
             self._term, self._looking_on = term, False
+        if self._renews:
+            self._engine_is_stale()
+            self._renews = False
         if self._engine is None:
             self._recover(era)
         self._finish_undone(era)
@@ -241,6 +259,7 @@ class Control:
             failed = [event.name for event in seen if isinstance(event, NodeFailed)]
             decided.take_down(engine, ledger, self.terms, engine.cycle(ledger.now), failed)
             self._commit(ledger, era)
+            self._seal()
         self._act(ledger, era)
 
     def _file_wanted(self, seen: Sequence[ClusterEvent], now: float, era: int) -> None:
@@ -259,10 +278,12 @@ class Control:
         missing = () if seen.objects is None else self._wanted.missing(seen.objects, ledger.now)
         with self._lock:  # a step that was given up cannot commit behind this one's back
             self._check(era)
-            engine = recovery.rebuild(self.store, self._layout, self.terms, seen, ledger)
+            engine = self._new_engine()
+            recovery.restore(engine, self.store, self.terms, seen, ledger)
             self._undone = []
             self._commit(ledger, era)
             self._engine = engine
+            self._seal()
         self._file_wanted(missing, ledger.now, era)
         for line in say_doubts(engine.doubts()):
             log.warning("%s", line)
@@ -282,12 +303,12 @@ class Control:
         began = time.monotonic()
         ledger = self._ledger()
         seen = self._cluster.observe(ledger.now)
-        engine = recovery.rebuild(
-            self.store, self._layout, self.terms, seen, ledger, oddities=logging.DEBUG
-        )
+        engine = self._new_engine()
+        recovery.restore(engine, self.store, self.terms, seen, ledger, oddities=logging.DEBUG)
         with self._lock:
             self._check(era)
             self._engine, self._undone = engine, []
+            self._seal()
         done = time.monotonic()
         self._look_again = done + max(LOOK_EVERY, LOOK_SHARE * (done - began))
 
@@ -399,6 +420,14 @@ class Control:
     def _check(self, era: int) -> None:
         if era != self._era:
             raise GivenUp
+
+    def _new_engine(self) -> Engine:
+        return Recorded(self._layout) if self.records else Engine(self._layout)
+
+    def _seal(self) -> None:
+        transcript = self.transcript
+        if transcript is not None:
+            transcript.seal()
 
     def _ready(self) -> Engine:
         if self._engine is None:

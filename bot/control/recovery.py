@@ -20,7 +20,6 @@ from bot.terms import Terms
 from scheduler import events
 from scheduler.engine import Engine
 from scheduler.history import Sample
-from scheduler.layout import Layout
 from scheduler.model import TeamName, Usage, WorkloadId
 from scheduler.standing import EngineError
 from storage.records import Request, UsageSample
@@ -34,16 +33,16 @@ RUN_TIMES = 2000  # ended requests whose run times are remembered
 OPEN = tuple(state for state in RequestState if state not in FINAL)
 
 
-def rebuild(
+def restore(
+    engine: Engine,
     store: Store,
-    layout: Layout,
     terms: Terms,
     seen: Observation,
     ledger: Ledger,
     *,
     oddities: int = logging.WARNING,
-) -> Engine:
-    """An engine that knows what storage and the cluster know; `ledger` gets the repairs.
+) -> None:
+    """Let a new engine know what storage and the cluster know; `ledger` gets the repairs.
 
     `oddities` is the level at which it is logged where the two differ.
     """
@@ -54,7 +53,6 @@ def rebuild(
         by_hand = read_by_hand(view)
         unsubmitted = {event.request for event in view.events.unhandled()}
     ledger.put(requests)
-    engine = Engine(layout)
     for node in seen.nodes:
         engine.apply(events.NodeObserved(node=node))
     _restore_usage(engine, samples)
@@ -77,7 +75,6 @@ def rebuild(
         )
         ledger.act(_stop(stranger, terms))
     bring_into_force(engine, ledger, terms, by_hand.settings)
-    return engine
 
 
 def run_times(ended: Iterable[Request]) -> tuple[Sample, ...]:

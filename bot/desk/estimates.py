@@ -6,7 +6,8 @@ What is foreseen first is kept in storage, to be compared with what happened.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from bot.answers import Changed, Tried, WhenView
 from bot.asks import Ask
@@ -15,17 +16,14 @@ from bot.control.ledger import card_notice
 from bot.desk.changes import Order
 from bot.desk.giving import HOLDS, Giving
 from bot.desk.submission import new_request
-from bot.leases import HeldUp, delayed
-from bot.offers import Alternative, alternatives
+from bot.leases import HeldUp
+from bot.lookout.questions import consider, find_offer, forecasts, who_is_delayed
 from bot.plans import UNNAMED, refuse
-from bot.prospects import Offered, Prospect
+from bot.prospects import Prospect
 from bot.rights import refuse_change, seen_by
 from bot.views import NotReady, RefusalCode, Refused, Submitted
-from scheduler.engine import Engine
-from scheduler.forecast import Reach
-from scheduler.model import Seconds, Workload, WorkloadId
-from scheduler.offers import Variant
-from scheduler.standing import EngineError
+from scheduler.forecast import Forecast, Reach
+from scheduler.model import Seconds, Workload
 from storage.records import Estimate, EventKind, Person, Recipe, Request, Source
 from storage.states import RequestState
 
@@ -69,9 +67,7 @@ class Estimates(Giving):
             return self._with_example(planned, ask, person, now)
         request = new_request(planned, UNNAMED, ask.text, Source.CHAT, now)
         prospect = self.foresight.look(
-            lambda engine, at: self._consider(engine, at, request, person),
-            patience=STARE,
-            shared=True,
+            partial(consider, request=request, planner=person), patience=STARE, shared=True
         )
         if prospect is None:
             raise NotReady
@@ -113,7 +109,7 @@ class Estimates(Giving):
         """Who would start later if a lease were longer, by playing both; at a glance if busy."""
         try:
             return self.foresight.look(
-                lambda engine, now: delayed(engine, request.workload.id, lease, now),
+                partial(who_is_delayed, workload=request.workload.id, lease=lease),
                 patience=STARE,
             )
         except NotReady:
@@ -128,7 +124,8 @@ class Estimates(Giving):
         for request in [one for one in waiting if self.foresight.of(one.id) is None][:WHOLE]:
             self._foresee(request.id, STARE)
         before = {one.id: self.foresight.of(one.id) for one in waiting}
-        self.foresight.look(lambda engine, now: self._renew(engine, now, waiting), patience=STARE)
+        ids = [one.id for one in waiting]
+        self._renew(waiting, self.foresight.look(partial(forecasts, requests=ids), patience=STARE))
         moved = [one for one in waiting if _moved(before[one.id], self.foresight.of(one.id))]
         self._keep(waiting, moved)
 
@@ -152,9 +149,7 @@ class Estimates(Giving):
         if request is None or request.state is not S.WAITING:
             return
         owner = self._directory.person(request.workload.owner)
-
-        def look(engine: Engine, now: Seconds) -> Prospect | None:
-            return self._consider(engine, now, request, owner)
+        look = partial(consider, request=request, planner=owner)
 
         def keep(prospect: Prospect | None) -> None:
             self.foresight.keep(request.id, prospect)
@@ -168,34 +163,6 @@ class Estimates(Giving):
             return
         self._keep([request], [request])
 
-    def _consider(
-        self, engine: Engine, now: Seconds, request: Request, planner: Person
-    ) -> Prospect | None:
-        """Forecast and offers of one that waits, or would; None for one that holds GPUs."""
-        workload = engine.workload(request.workload.id) or request.workload
-        if engine.holds(workload.id):
-            return None
-        found = alternatives(request.workload, planner, self._terms, engine.reservations(), now)
-        lifted = [_lifted(one, request.workload, workload) for one in found]
-        variants = [
-            Variant(kind=one.kind, workload=other) for one, other in zip(found, lifted, strict=True)
-        ]
-        considered = engine.consider(workload, now, variants)
-        offers = []
-        for offer in considered.offers:
-            mine = found[lifted.index(offer.variant.workload)]
-            offers.append(
-                Offered(
-                    key=mine.key,
-                    kind=mine.kind,
-                    change=mine.change,
-                    changes=mine.changes,
-                    start=offer.start,
-                    back=mine.back,
-                )
-            )
-        return Prospect(forecast=considered.forecast, offers=tuple(offers), at=now)
-
     def _taken(self, person: Person, request: Request, offer: str) -> Order | Refused:
         refused = refuse_change(person, request)
         if refused is not None:
@@ -204,10 +171,11 @@ class Estimates(Giving):
             return refuse(RefusalCode.RUNS_ALREADY, request=request.id)
         if request.state is not S.WAITING:
             return refuse(RefusalCode.IN_TRANSIT, request=request.id, state=request.state)
+        owner = self._directory.person(request.workload.owner)
+        planner = dataclasses.replace(owner, role=person.role)
         try:
             found = self.foresight.look(
-                lambda engine, now: self._find(engine, now, person, request, offer),
-                patience=STARE,
+                partial(find_offer, request=request, planner=planner, offer=offer), patience=STARE
             )
         except NotReady:
             return refuse(RefusalCode.LOOKING, request=request.id)
@@ -225,32 +193,15 @@ class Estimates(Giving):
             back=found.back,
         )
 
-    def _find(
-        self, engine: Engine, now: Seconds, person: Person, request: Request, offer: str
-    ) -> Alternative | Refused:
-        """The alternative that an offer names, tried again, unless it has started meanwhile."""
-        before = request.workload
-        if engine.holds(before.id):
-            return refuse(RefusalCode.RUNS_ALREADY, request=request.id)
-        planner = dataclasses.replace(self._directory.person(before.owner), role=person.role)
-        all_of_them = alternatives(before, planner, self._terms, engine.reservations(), now)
-        found = next((one for one in all_of_them if one.key == offer), None)
-        if found is None:
-            return refuse(RefusalCode.OFFER_STALE, request=request.id)
-        workload = engine.workload(before.id) or before
-        variant = Variant(kind=found.kind, workload=_lifted(found, before, workload))
-        if not engine.consider(workload, now, [variant]).offers:
-            return refuse(RefusalCode.OFFER_GONE, request=request.id)
-        return found
-
-    def _renew(self, engine: Engine, now: Seconds, waiting: Iterable[Request]) -> None:
+    def _renew(
+        self, waiting: Iterable[Request], found: Mapping[str, tuple[Forecast, Seconds]]
+    ) -> None:
         """Remember fresh forecasts, with those of the offers that still start sooner."""
         for request in waiting:
-            known = self.foresight.of(request.id)
-            try:
-                forecast = engine.forecast(WorkloadId(request.id), now)
-            except EngineError:  # storage was read a moment earlier or later
+            if request.id not in found:
                 continue
+            forecast, now = found[request.id]
+            known = self.foresight.of(request.id)
             offers = () if known is None else known.offers
             likely = forecast.likely
             still = tuple(
@@ -278,19 +229,6 @@ class Estimates(Giving):
 
 def _refusal(judged: Workload | Refused) -> Refused | None:
     return judged if isinstance(judged, Refused) else None
-
-
-def _lifted(found: Alternative, stored: Workload, counts: Workload) -> Workload:
-    """An alternative with what its original owes to waiting and boosts, if it keeps its place."""
-    if found.back:
-        return found.workload
-    by = counts.priority - stored.priority
-    return dataclasses.replace(
-        found.workload,
-        priority=found.workload.priority + by,
-        raised=counts.raised,
-        queued=counts.queued,
-    )
 
 
 def _moved(before: Prospect | None, after: Prospect | None) -> bool:

@@ -10,6 +10,7 @@ from typing import TypeVar
 from bot.clock import moment
 from bot.control.loop import Control
 from bot.foresight import Foresight
+from bot.lookout.here import Here
 from bot.people import Directory
 from bot.places import Domain, domains_of
 from bot.prospects import SOON, Prospect
@@ -45,7 +46,7 @@ class Office:
         self._directory = directory
         self.patience = patience
         self._waiting_at_most = waiting_at_most
-        self.foresight = Foresight(control)
+        self.foresight = Foresight(Here(control))
 
     def setting(self, name: str) -> Setting | None:
         """A stored setting, or None."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,9 +14,9 @@ from bot.answers import Changed, Tried, WhenView
 from bot.asks import Change
 from bot.control.sweeps import LeaseSweep
 from bot.desk.estimates import FRESH
+from bot.lookout.port import Question
 from bot.prospects import Offered, Prospect
 from bot.views import RefusalCode, Refused, Submitted
-from scheduler.engine import Engine
 from scheduler.forecast import Reach
 from scheduler.model import Basis
 from scheduler.offers import OfferKind
@@ -360,7 +360,7 @@ def test_a_look_that_takes_too_long_for_the_answer_is_kept_all_the_same(
     foresight, answered = house.desk.foresight, threading.Event()
     look = foresight.look
 
-    def look_late(ask: Callable[[Engine, float], object], *, patience: float) -> object:
+    def look_late(ask: Question[object], *, patience: float) -> object:
         answered.wait(10)
         return look(ask, patience=patience)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.model import Basis, WorkloadId
-from scheduler.timeline import MOMENTS, Grain, Quarter, Spent, Start, Timeline
+from scheduler.timeline import MOMENTS, TOGETHER, Grain, Quarter, Spent, Start, Timeline
 from tests.scheduler.builders import Cluster, a_layout, a_node, a_queue, a_workload
 
 
@@ -61,3 +61,20 @@ def test_work_counts_cycles_for_more_than_moments() -> None:
     assert Spent(moments=10).work < Spent(moments=10, cycles=1).work
     assert Spent(cycles=1).work < Spent(cycles=1, toil=1_000).work
     assert Start(10.0, 20.0).likely == 15.0
+
+
+def test_a_crowd_that_ends_at_the_same_time_leaves_in_several_moments_of_it() -> None:
+    """So no moment costs more than an effort can bound."""
+    many = 2 * TOGETHER + 1
+    cluster = Cluster(
+        a_layout(a_queue("a", many)), *(a_node(f"n{i}") for i in range(many // 8 + 1))
+    )
+    for number in range(many):
+        cluster.start(a_workload(f"w{number}", "a", gpus=1, duration=100.0), later=0.0)
+    line = Timeline(cluster.engine.fork(learns=False), cluster.now, MOMENTS)
+    left = []
+    while line.step():
+        left.append((line.now, len(line.engine.running())))
+    assert left == [(1100.0, TOGETHER + 1), (1100.0, 1), (1100.0, 0)]
+    assert line.spent.ends == many - 3
+    assert line.spent.work >= many

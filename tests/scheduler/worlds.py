@@ -127,9 +127,10 @@ class World:
     engine: Engine = field(init=False)
     told: list[Decisions] = field(default_factory=list)
     story: list[Event] = field(default_factory=list)
+    make: Callable[[Layout], Engine] = Engine
 
     def __post_init__(self) -> None:
-        self.engine = Engine(self.layout)
+        self.engine = self.make(self.layout)
         for name in NODES[:4]:
             self.tell(NodeObserved(node=a_node(name)))
 

@@ -1,0 +1,1 @@
+"""Looking ahead aside from the loop: what is asked, and who plays it forward."""
