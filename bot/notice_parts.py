@@ -16,6 +16,7 @@ class NoticeKind(enum.StrEnum):
     PREEMPTED_GROUP = "preempted-group"
     STARVING = "starving"
     ENDED = "ended"
+    REPLICAS = "replicas"
     REQUEUED = "requeued"
     LEASE_ENDING = "lease-ending"
     UNPROTECTED = "unprotected"

@@ -21,7 +21,7 @@ from bot.notices_by_hand import (
     StuckArgs,
     SubstituteArgs,
 )
-from bot.notices_of_cluster import NotTakenArgs
+from bot.notices_of_cluster import NotTakenArgs, ReplicaArgs, ReplicasArgs
 from scheduler.layout import AfterLease
 from scheduler.model import Basis, PreemptionRule, RestCause, WaitReason
 from storage.records import RecipeKind
@@ -347,6 +347,7 @@ NoticeArgs = (
     | PreemptedGroupArgs
     | StarvingArgs
     | EndedArgs
+    | ReplicasArgs
     | RequeuedArgs
     | LeaseEndingArgs
     | UnprotectedArgs
@@ -379,6 +380,7 @@ _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
     NoticeKind.PREEMPTED_GROUP: PreemptedGroupArgs,
     NoticeKind.STARVING: StarvingArgs,
     NoticeKind.ENDED: EndedArgs,
+    NoticeKind.REPLICAS: ReplicasArgs,
     NoticeKind.REQUEUED: RequeuedArgs,
     NoticeKind.LEASE_ENDING: LeaseEndingArgs,
     NoticeKind.UNPROTECTED: UnprotectedArgs,
@@ -411,9 +413,12 @@ NEEDS_ACKNOWLEDGEMENT = frozenset(
 """What somebody of on-call has to take: the next in line is called when nobody does."""
 
 
+_OWNED = AdmittedArgs | StarvingArgs | EndedArgs | ReplicasArgs
+
+
 def owner_of(args: NoticeArgs) -> str | None:
     """Whom a notice in the channel mentions, if anybody."""
-    return args.owner if isinstance(args, AdmittedArgs | StarvingArgs | EndedArgs) else None
+    return args.owner if isinstance(args, _OWNED) else None
 
 
 def read_args(kind: str, args: object) -> NoticeArgs:
@@ -453,6 +458,8 @@ __all__ = [
     "PreemptedArgs",
     "PreemptedGroupArgs",
     "RepairedArgs",
+    "ReplicaArgs",
+    "ReplicasArgs",
     "RequeuedArgs",
     "RestArgs",
     "StarvingArgs",

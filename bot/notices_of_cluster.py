@@ -18,3 +18,33 @@ class NotTakenArgs(Args):
     namespace: str
     name: str
     refusal: dict[str, Any]
+
+
+class ReplicaArgs(Args):
+    """One replica of a family: the nodes that it got, or the seconds it ran (0 if it never did)."""
+
+    request: str
+    name: str
+    gpus: int
+    nodes: tuple[str, ...] = ()
+    ran: float = 0.0
+    failed: bool = False
+
+
+class ReplicasArgs(Args):
+    """What became of replicas of one family in one step: `started` got GPUs, `ended` are gone.
+
+    `request` is the head of the family, `what` the kind of object that keeps it; `pool` is that
+    of what started.
+    """
+
+    kind: Literal[NoticeKind.REPLICAS] = NoticeKind.REPLICAS
+    request: str
+    what: str
+    namespace: str
+    name: str
+    owner: str
+    team: str
+    pool: str = ""
+    started: tuple[ReplicaArgs, ...] = ()
+    ended: tuple[ReplicaArgs, ...] = ()

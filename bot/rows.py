@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from bot.asks import Nearness
-from bot.control.announce import flavor_of, nodes_of
+from bot.grants import flavor_of, nodes_of
 from bot.leases import longer
 from bot.places import Domain
 from bot.prospects import Prospect

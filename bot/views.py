@@ -70,6 +70,7 @@ class RefusalCode(enum.StrEnum):
     NO_PROVISION = "no-provision"
     NO_SMALLER_START = "no-smaller-start"
     BAD_MARK = "bad-mark"
+    REPLICA = "replica"
     RUNS_ALREADY = "runs-already"
     OFFER_STALE = "offer-stale"
     OFFER_GONE = "offer-gone"
@@ -114,7 +115,7 @@ class CardView:
     `least` are those of the smallest start that would do, 0 where only the whole does.
     `provision` is there where one was asked for. `to_back` says that it is being stopped by hand
     for nobody, and will wait at the back of its queue. `boost` is there while it counts with
-    another priority than its own.
+    another priority than its own. `family` is what it is a replica of.
     """
 
     request: str
@@ -159,6 +160,12 @@ class CardView:
     boost: Boost | None = None
     parts: tuple[tuple[int, int], ...] = ()
     """Pods and the GPUs of each, where not all pods are alike."""
+    family: FamilyView | None = None
+
+    @property
+    def opens(self) -> FamilyView | None:
+        """The family that its id stands for; None where it stands for itself alone."""
+        return self.family if self.family and self.family.head == self.request else None
 
     @property
     def whole(self) -> str:
@@ -172,6 +179,40 @@ def write_shape(parts: Iterable[tuple[int, int]]) -> str:
     for count, each in parts:
         pods[each] = pods.get(each, 0) + count
     return " + ".join(f"{count}×{each}" for each, count in pods.items())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyView:
+    """All replicas of a Deployment, ReplicaSet or StatefulSet (`kind`) in one.
+
+    Counts are of open replicas; `guaranteed` those that are not preemptible; `gpus` what they
+    hold. `runs_since` and `waits_since` are those of the longest. `latest` is the replica that
+    came last: its terms are the family's. `first` is the waiting one that is next in line, with
+    the reason why it waits. `replicas` are the first of them, running ones before waiting ones,
+    `more` the number of others.
+    """
+
+    head: str
+    kind: str
+    namespace: str
+    name: str
+    latest: CardView
+    running: int = 0
+    starting: int = 0
+    stopping: int = 0
+    waiting: int = 0
+    guaranteed: int = 0
+    gpus: int = 0
+    runs_since: float | None = None
+    waits_since: float | None = None
+    first: CardView | None = None
+    replicas: tuple[CardView, ...] = ()
+    more: int = 0
+
+    @property
+    def total(self) -> int:
+        """All open replicas."""
+        return self.running + self.starting + self.stopping + self.waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

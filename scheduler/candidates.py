@@ -12,7 +12,8 @@ Order of candidates:
 3. lower priority first;
 4. where the policy goes by cost: fewer GPU-hours since the last checkpoint first;
 5. later start first;
-6. the workload id.
+6. of replicas that started together, those that came later first;
+7. the workload id.
 
 Work that is not preemptible is never a candidate, except for its own queue's workloads from
 the priority that the policy names (`protected_from`). Work whose lease is over counts as of the
@@ -181,7 +182,7 @@ def of_queue(
     for rank in attack.state.ranks[number]:
         if rank[0] >= below or number in spent:
             break
-        candidate = running[rank[2]]
+        candidate = running[rank[-1]]
         if candidate.columns.isdisjoint(short):
             continue
         right = _right(attack, candidate, variant)
@@ -261,8 +262,8 @@ def _compare(state: State, one: Target, other: Target) -> int:
     return -1 if _rank(state, mine) < _rank(state, theirs) else 1
 
 
-def _rank(state: State, running: Running) -> tuple[int, float, float, WorkloadId]:
-    """Order among targets that are otherwise equal: 3. to 6. of the module."""
-    priority, start, one = running.rank
+def _rank(state: State, running: Running) -> tuple[int, float, float, int, WorkloadId]:
+    """Order among targets that are otherwise equal: 3. to 7. of the module."""
+    priority, start, replica, one = running.rank
     lost = cost(running, state.now) if state.layout.options.by_cost else 0.0
-    return (priority, lost, start, one)
+    return (priority, lost, start, replica, one)

@@ -137,7 +137,7 @@ class Excess:
         for rank in state.ranks[number]:
             if rank[0] >= self._below:
                 return
-            running = state.running[rank[2]]
+            running = state.running[rank[-1]]
             if running.workload.preemptible:
                 yield running
                 if everybody or running.workload.overflow or running.workload.lapsed is not None:
@@ -154,7 +154,7 @@ class Excess:
         if known is None or known[0] != turnover:
             firm = state.layout.queues[number].protected_from is None
             ranks = state.ranks[number]
-            mine = (state.running[rank[2]] for rank in ranks if rank[0] < below)
+            mine = (state.running[rank[-1]] for rank in ranks if rank[0] < below)
             table = _table(state)
             _add(state, table, (one for one in mine if not firm or one.workload.preemptible))
             known = self._own[number, below] = (turnover, table)

@@ -176,6 +176,8 @@ class Workload:
     of `priority` it owes to waiting. `asked_class` is the class it asked for where its team's
     budget of that was used up, so that it has a lower one.
 
+    `replica` is 0, or for one of several replicas a number that grows with each that comes.
+
     `lapsed` is set while it runs on after its lease, `barred` while it waits after that; see
     `scheduler.lapse`. `rest` is set while it waits and is not to be tried; see `scheduler.rest`.
     """
@@ -198,6 +200,7 @@ class Workload:
     lapsed: Lapsed | None = None
     barred: bool = False
     rest: Rest | None = None
+    replica: int = 0
 
     @property
     def gpus(self) -> int:

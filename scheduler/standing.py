@@ -12,7 +12,7 @@ from scheduler.lapse import started
 from scheduler.model import Admission, PodSetAssignment, Seconds, Workload, WorkloadId
 from scheduler.pending import Shape
 
-Rank = tuple[int, float, WorkloadId]
+Rank = tuple[int, float, int, WorkloadId]
 
 
 class EngineError(Exception):
@@ -43,8 +43,9 @@ class Running:
 
     @property
     def rank(self) -> Rank:
-        """Order among targets: lower priority first, later start first, id."""
-        return (self.workload.priority, -self.admission.at, self.workload.id)
+        """Order among targets: lower priority first, later start first, newer replica first, id."""
+        workload = self.workload
+        return (workload.priority, -self.admission.at, -workload.replica, workload.id)
 
 
 class Word(enum.StrEnum):

@@ -41,10 +41,22 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyRef:
+    """What keeps replicas: a Deployment, ReplicaSet or StatefulSet, in the replicas' namespace.
+
+    `revision` is another with each template that replicas are made after.
+    """
+
+    kind: str
+    name: str
+    revision: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectRef:
     """An object of the cluster; `uid` tells it from a later one of the same name.
 
-    `form` is another whenever it asks for something else.
+    `form` is another whenever it asks for something else. `family` is what it is a replica of.
     """
 
     kind: str
@@ -52,6 +64,14 @@ class ObjectRef:
     name: str
     uid: str
     form: str = ""
+    family: FamilyRef | None = None
+
+    @property
+    def family_key(self) -> str | None:
+        """The same for all replicas of one family, whatever their template."""
+        if self.family is None:
+            return None
+        return f"{self.family.kind}/{self.namespace}/{self.family.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +82,8 @@ class Request:
     person who asked for it. `lease_ends` is set while it holds GPUs, if it has a lease.
     `run_for` is how long a simulated gang will really run (trace load), in seconds. Without a
     `recipe` it is a hold: its owner makes the pods. `ref` is the object of the cluster that it
-    stands for (Source.CLUSTER).
+    stands for (Source.CLUSTER). `head` is the replica whose id and card stand for its whole
+    family: the first one, which may be this one or have ended.
     """
 
     id: str
@@ -84,6 +105,12 @@ class Request:
     thread_ts: str | None = None
     recipe: Recipe | None = None
     ref: ObjectRef | None = None
+    head: str | None = None
+
+    @property
+    def card(self) -> str:
+        """The id of the request whose card and thread tell of this one."""
+        return self.head or self.id
 
     @property
     def decision(self) -> str:

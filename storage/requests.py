@@ -126,7 +126,7 @@ class Requests:
             wanted = wanted.where(col(RequestRow.state).in_(states))
         number = col(RequestRow.number)
         if after is not None:
-            last = _number(after)
+            last = number_of(after)
             wanted = wanted.where(number < last if newest_first else number > last)
         wanted = wanted.order_by(number.desc() if newest_first else number).limit(limit)
         rows = self._session.exec(wanted).all()
@@ -156,6 +156,44 @@ class Requests:
             self._seen.update((row.id, row) for row in rows)
             found.update((row.ref_uid, _record(row)) for row in rows if row.ref_uid is not None)
         return found
+
+    def newest_of(self, families: Collection[str]) -> dict[str, Request]:
+        """Return the replica of each family (`ObjectRef.family_key`) that came last."""
+        found: dict[str, Request] = {}
+        for key in sorted(families):
+            wanted = select(RequestRow).where(col(RequestRow.family) == key)
+            row = self._session.exec(
+                wanted.order_by(col(RequestRow.number).desc()).limit(1)
+            ).first()
+            if row is not None:
+                self._seen[row.id] = row
+                found[key] = _record(row)
+        return found
+
+    def replicas(
+        self, heads: Collection[str], states: Collection[RequestState]
+    ) -> dict[str, tuple[Request, ...]]:
+        """Return the replicas of families, by their heads, that stand in one of the states."""
+        found: dict[str, list[Request]] = {head: [] for head in sorted(heads)}
+        asked = list(found)
+        for start in range(0, len(asked), _ASK_AT_ONCE):
+            wanted = (
+                select(RequestRow)
+                .where(col(RequestRow.head).in_(asked[start : start + _ASK_AT_ONCE]))
+                .where(col(RequestRow.state).in_(states))
+                .order_by(col(RequestRow.number))
+            )
+            for row in self._session.exec(wanted).all():
+                self._seen[row.id] = row
+                found[str(row.head)].append(_record(row))
+        return {head: tuple(members) for head, members in found.items()}
+
+    def has_begun(self, head: str) -> bool:
+        """Return whether any replica of a family has ever held GPUs."""
+        wanted = select(RequestRow.id).where(
+            col(RequestRow.head) == head, col(RequestRow.attempt) > 0
+        )
+        return self._session.exec(wanted.limit(1)).first() is not None
 
     def ended(self, limit: int) -> tuple[Request, ...]:
         """Return the requests that held GPUs and ended last, at most `limit`, oldest first."""
@@ -310,7 +348,8 @@ class Requests:
             self._seen.update((row.id, row) for row in rows)
 
 
-def _number(request_id: str) -> int:
+def number_of(request_id: str) -> int:
+    """The number in an id: 1042 of R-1042. Raises ValueError for what is no id."""
     digits = request_id.removeprefix(_PREFIX)
     if digits == request_id or not (digits.isascii() and digits.isdigit()):
         msg = f"a request id is {_PREFIX} and digits, not {request_id!r}"
@@ -331,8 +370,12 @@ def _columns_of(workload: Workload) -> dict[str, Any]:
 def _values(request: Request) -> dict[str, Any]:
     values = {name: getattr(request, name) for name in _FIELDS}
     uid = None if request.ref is None else request.ref.uid
-    own = {"number": _number(request.id), "ref_uid": uid}
+    own = {"number": number_of(request.id), "ref_uid": uid, "family": _family(request.ref)}
     return values | _columns_of(request.workload) | own
+
+
+def _family(ref: ObjectRef | None) -> str | None:
+    return None if ref is None else ref.family_key
 
 
 def _change(row: RequestRow, changes: Changes) -> None:
@@ -343,6 +386,8 @@ def _change(row: RequestRow, changes: Changes) -> None:
     values: dict[str, Any] = {**changes}
     if "workload" in changes:
         values |= _columns_of(changes["workload"])
+    if "ref" in changes:
+        values["family"] = _family(changes["ref"])
     for name, value in values.items():
         setattr(row, name, value)
 

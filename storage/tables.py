@@ -88,6 +88,8 @@ class RequestRow(Row, table=True):
         Index(None, "team", "number"),
         Index(None, "queue", "number"),
         Index(None, "ref_uid"),
+        Index(None, "family", "number"),
+        Index(None, "head", "number"),
     )
 
     id: str = _text(key=True)
@@ -114,6 +116,8 @@ class RequestRow(Row, table=True):
     recipe: Recipe | None = Field(sa_column=Column(Packed(Recipe), nullable=True))
     ref: ObjectRef | None = Field(sa_column=Column(Packed(ObjectRef), nullable=True))
     ref_uid: str | None = _text(optional=True)
+    family: str | None = _text(optional=True)
+    head: str | None = _text(optional=True)
 
 
 class TransitionRow(Row, table=True):

@@ -134,6 +134,7 @@ class Wanted:
     """An object that somebody made in the cluster waits to be let in; told again when it changes.
 
     `marks` are its labels and annotations of ours, without the prefix, as they were written.
+    `leaving` are the uids of other replicas of its family that are being deleted.
     """
 
     ref: ObjectRef
@@ -141,6 +142,7 @@ class Wanted:
     pod_sets: tuple[PodSet, ...]
     created: Seconds
     at: Seconds
+    leaving: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

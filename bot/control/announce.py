@@ -10,12 +10,13 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from bot import notices
+from bot.control import families
 from bot.control.ledger import LOOP, Ledger
+from bot.grants import flavor_of, nodes_of
 from bot.places import Domain
 from bot.terms import Terms
 from scheduler.doubts import Doubt, NodeDoubt
 from scheduler.model import (
-    GPU,
     Admission,
     Decisions,
     Explanation,
@@ -34,26 +35,13 @@ from storage.records import Audience, Notice, Request, Source
 from storage.states import RequestState
 
 
-def nodes_of(admission: Admission, request: Request) -> tuple[tuple[str, int], ...]:
-    """GPUs by node of a grant, in the order of node names."""
-    per_pod = {p.name: p.requests.get(GPU, 0) for p in request.workload.pod_sets}
-    total: dict[str, int] = {}
-    for assignment in admission.assignments:
-        for node, pods in assignment.nodes:
-            total[node] = total.get(node, 0) + pods * per_pod[assignment.name]
-    return tuple(sorted(total.items()))
-
-
-def flavor_of(admission: Admission) -> str:
-    """The flavor (or flavors, joined) that a grant's GPUs come from."""
-    found = [str(a.flavors[GPU]) for a in admission.assignments if GPU in a.flavors]
-    return "+".join(dict.fromkeys(found))
-
-
 def say_admitted(ledger: Ledger, terms: Terms, request: Request, domain: Domain) -> None:
     """Tell channel and thread what was granted."""
     admission = request.admission
     if request.source is Source.TRACE or admission is None:
+        return
+    if request.head is not None:
+        families.say_started(ledger, terms, request)
         return
     args = notices.AdmittedArgs(
         request=request.id,
@@ -75,6 +63,9 @@ def say_admitted(ledger: Ledger, terms: Terms, request: Request, domain: Domain)
 def say_ended(ledger: Ledger, request: Request, ran: float) -> None:
     """Tell the thread how a request ended; and its owner, if somebody else ended it."""
     if request.source is Source.TRACE:
+        return
+    if request.head is not None:
+        families.say_ended(ledger, request, ran)
         return
     args = notices.EndedArgs(
         request=request.id,
@@ -203,8 +194,13 @@ def _plan(kept: Reservation | None) -> notices.PlanArgs | None:
 
 
 def say_starving(ledger: Ledger, terms: Terms, request: Request, found: Starvation) -> None:
-    """Alert channel, thread and on-call, once for each time it begins to starve."""
+    """Alert channel, thread and on-call, once for each time it begins to starve.
+
+    Of a family, only while no other replica of it starves already.
+    """
     if request.source is Source.TRACE:
+        return
+    if any(other.starving_since is not None for other in ledger.others(request)):
         return
     why = found.explanation
     args = notices.StarvingArgs(

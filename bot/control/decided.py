@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from bot.clusters.base import Replace, Start, Stop
 from bot.control import announce
 from bot.control.ledger import Ledger
+from bot.grants import flavor_of
 from bot.places import Domain, domain_of
 from bot.terms import Terms
 from scheduler.engine import Engine
@@ -114,7 +115,7 @@ def _admit(ledger: Ledger, terms: Terms, admission: Admission, domain: Domain) -
     ledger.charge(
         admitted,
         pool=terms.pool(admission.queue),
-        flavor=announce.flavor_of(admission),
+        flavor=flavor_of(admission),
         spend=terms.spend(admitted.workload.queue),
     )
     announce.say_admitted(ledger, terms, admitted, domain)

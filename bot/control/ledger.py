@@ -66,13 +66,15 @@ def card_notice(request_id: str) -> Notice:
 class Ledger:
     """Collects moves, notices and actions of one step, in order.
 
-    `said_at` is the wall-clock moment from which the notices are due.
+    `said_at` is the wall-clock moment from which the notices are due. `replicas` are what the
+    step tells of each family of replicas, by its head: the key of the notice, and its arguments.
     """
 
     def __init__(self, store: Store, now: Seconds, said_at: dt.datetime) -> None:
         self.now = now
         self.at = moment(now)
         self.actions: list[Action] = []
+        self.replicas: dict[str, tuple[str, notices.ReplicasArgs]] = {}
         self._store = store
         self._said_at = said_at
         self._requests: dict[str, Request] = {}
@@ -218,14 +220,20 @@ class Ledger:
         return total + ((self.at - since).total_seconds() if since is not None else 0.0)
 
     def say(self, notice: Notice) -> None:
-        """Have a notice sent once the step is stored; the last of a key wins."""
+        """Have a notice sent once the step is stored; the last of a key wins.
+
+        What is said about a replica goes to the card and thread of its family.
+        """
+        about = None if notice.request is None else self.find(notice.request)
+        if about is not None and about.card != notice.request:
+            notice = dataclasses.replace(notice, request=about.card)
         self._notices[notice.key] = notice
 
     def redraw(self, request: Request) -> None:
         """Have the card of a request drawn again; background load has none."""
         if request.source is Source.TRACE:
             return
-        self.say(card_notice(request.id))
+        self.say(card_notice(request.card))
 
     def act(self, action: Action) -> None:
         """Have the cluster do something once the step is stored."""
@@ -299,6 +307,21 @@ class Ledger:
         with self._store.read() as view:
             story = view.transitions.of(request_id)
         return story[-1].reason if story else ""
+
+    def has_begun(self, head: str) -> bool:
+        """Whether storage knows of a replica of this family that has ever held GPUs."""
+        with self._store.read() as view:
+            return view.requests.has_begun(head)
+
+    def others(self, request: Request) -> tuple[Request, ...]:
+        """The other open replicas of its family as they will be, by number."""
+        if request.head is None:
+            return ()
+        with self._store.read() as view:
+            open_states = [state for state in RequestState if not state.final]
+            stored = view.requests.replicas([request.head], open_states)[request.head]
+        found = [self._requests.get(one.id, one) for one in stored if one.id != request.id]
+        return tuple(one for one in found if not one.state.final)
 
     def times(self, request_id: str, reason: str, *, since: Container[str] = ()) -> int:
         """How many moves of a request storage knows of that had this reason.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bot import notices
-from bot.control.announce import nodes_of
 from bot.control.ledger import Ledger
+from bot.grants import nodes_of
 from bot.terms import Terms
 from scheduler import events
 from scheduler.engine import Engine

@@ -19,6 +19,7 @@ from bot.asks import Ask
 from bot.clock import moment
 from bot.clusters.base import ClusterEvent, Unwanted, Wanted
 from bot.control.changes import REF, write_change
+from bot.control.families import LABEL, Families, in_order, read_count
 from bot.control.ledger import LOOP
 from bot.plans import named, never_fits, plan, refuse
 from bot.reask import changes_of, demands_more
@@ -28,6 +29,7 @@ from bot.views import RefusalCode, Refused
 from scheduler.layout import MODEL_LABEL
 from scheduler.model import GPU, PodSet, Priority, Refusal, Seconds, Spend, Workload
 from storage.records import Audience, EventKind, Notice, ObjectRef, Person, Request, Source
+from storage.requests import number_of
 from storage.states import RequestState
 from storage.store import Store
 from storage.work import Work
@@ -67,9 +69,10 @@ class WantedDesk:
         refused: list[tuple[ObjectRef, notices.NotTakenArgs]] = []
         with self.store.read() as view:
             known = view.requests.for_objects({*(one.ref.uid for one in wanted), *unwanted})
+            families = Families.read(view, wanted, unwanted, now)
         planned = [
-            (one, self._plan(one, check, now))
-            for one in wanted
+            (one, self._plan(one, check, now, guaranteed=families.guarantees(one)))
+            for one in in_order(wanted)
             if _is_news(known.get(one.ref.uid), one)
         ]
         with self.store.write(fence) as work:
@@ -78,7 +81,7 @@ class WantedDesk:
                 if isinstance(found, Refused):
                     refused.append((one.ref, self._tell(work, one, found, now)))
                 elif before is None:
-                    _add(work, one, found, now)
+                    _add(work, one, found, families, now)
                 else:
                     _amend(work, before, one, found, self.terms, now)
             for uid in unwanted:
@@ -95,8 +98,10 @@ class WantedDesk:
             if request.ref is not None and request.ref.uid not in objects
         )
 
-    def _plan(self, wanted: Wanted, check: Check, now: Seconds) -> Workload | Refused:
-        ask = read_ask(wanted)
+    def _plan(
+        self, wanted: Wanted, check: Check, now: Seconds, *, guaranteed: bool | None
+    ) -> Workload | Refused:
+        ask = read_ask(wanted, guaranteed=guaranteed)
         if isinstance(ask, Refused):
             return ask
         found = plan(ask, self._owner(wanted.marks), self.terms, now)
@@ -130,16 +135,21 @@ class WantedDesk:
         self, work: Work, wanted: Wanted, refused: Refused, now: Seconds
     ) -> notices.NotTakenArgs:
         owner = self._owner(wanted.marks).id
+        family = wanted.ref.family
+        what, name, which = wanted.ref.kind, wanted.ref.name, wanted.ref.uid
+        if family is not None:  # once for all replicas of a template, and those to come
+            what, name = family.kind, family.name
+            which = f"{wanted.ref.family_key}:{family.revision}"
         args = notices.NotTakenArgs(
-            what=wanted.ref.kind,
+            what=what,
             namespace=wanted.ref.namespace,
-            name=wanted.ref.name,
+            name=name,
             refusal=dict(write_refusal(refused)),
         )
         known = owner != LOOP
         work.outbox.put(
             Notice(
-                key=f"not-taken:{wanted.ref.uid}:{wanted.ref.form}:{refused.code}",
+                key=f"not-taken:{which}:{wanted.ref.form}:{refused.code}",
                 kind=args.kind,
                 audience=Audience.PERSON if known else Audience.ONCALL,
                 request=None,
@@ -154,16 +164,19 @@ class WantedDesk:
 _OPEN = tuple(state for state in RequestState if not state.final)
 
 
-def read_ask(wanted: Wanted) -> Ask | Refused:
+def read_ask(wanted: Wanted, *, guaranteed: bool | None = None) -> Ask | Refused:
     """What the labels and the template ask for, or the first label that cannot be read.
 
-    Of several pod sets it is routed as if all pods were as the largest of them.
+    Of several pod sets it is routed as if all pods were as the largest of them. `guaranteed` says
+    of a replica whether it is one of those that are; None where its family promises nothing.
     """
     marks = wanted.marks
     first, *others = _largest_first(wanted.pod_sets)
     preemptible = marks.get("preemptible", "false")
     if preemptible not in {"true", "false"}:
         return _bad_mark("preemptible", preemptible, ("true", "false"))
+    if LABEL in marks and read_count(marks[LABEL]) is None:
+        return _bad_mark(LABEL, marks[LABEL], ("0", "2"))
     spend = _member(Spend, "spend", marks.get("spend", Spend.LOW))
     if isinstance(spend, Refused):
         return spend
@@ -178,7 +191,7 @@ def read_ask(wanted: Wanted) -> Ask | Refused:
         gpus_per_pod=first.requests.get(GPU, 0),
         model=first.node_selector.get(MODEL_LABEL),
         duration=lease,
-        preemptible=preemptible == "true",
+        preemptible=preemptible == "true" if guaranteed is None else not guaranteed,
         spend=spend,
         priority=priority,
         team=marks.get("team"),
@@ -215,9 +228,12 @@ def _is_news(known: Request | None, wanted: Wanted) -> bool:
     return known is None or (not known.state.final and known.ref != wanted.ref)
 
 
-def _add(work: Work, wanted: Wanted, planned: Workload, now: Seconds) -> None:
+def _add(work: Work, wanted: Wanted, planned: Workload, families: Families, now: Seconds) -> None:
     request_id = work.requests.next_id()
     at = moment(now)
+    head = families.head(wanted, request_id)
+    if head is not None:
+        planned = dataclasses.replace(planned, replica=number_of(request_id))
     request = Request(
         id=request_id,
         workload=named(planned, request_id),
@@ -227,6 +243,7 @@ def _add(work: Work, wanted: Wanted, planned: Workload, now: Seconds) -> None:
         created=at,
         changed=at,
         ref=wanted.ref,
+        head=head,
     )
     work.requests.add(request)
     work.events.add(EventKind.SUBMIT, request_id, planned.owner, at)
@@ -238,7 +255,11 @@ def _amend(
     """An object that was changed while it waits: at its old place unless it asks for more."""
     old = before.workload
     after = dataclasses.replace(
-        named(planned, before.id), created=old.created, queued=old.queued, raised=old.raised
+        named(planned, before.id),
+        created=old.created,
+        queued=old.queued,
+        raised=old.raised,
+        replica=old.replica,
     )
     if demands_more(old, after, terms):
         after = dataclasses.replace(after, created=now, raised=0)

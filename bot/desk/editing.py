@@ -15,7 +15,7 @@ from bot.desk.submission import Submission
 from bot.fields import FieldName
 from bot.plans import named, never_fits, plan, refuse, shape_of
 from bot.reask import ask_of, changes_of, demands_more, difference
-from bot.rights import leads, refuse_change
+from bot.rights import leads, refuse_rewrite
 from bot.terms import NAME_AT_MOST
 from bot.views import NotReady, RefusalCode, Refused
 from scheduler.lapse import lapse, own
@@ -48,7 +48,7 @@ class Editing(Leases, Submission):
         request = self._request(request_id)
         if isinstance(request, Refused):
             return request
-        refused = refuse_change(self._directory.person(person_id), request)
+        refused = refuse_rewrite(self._directory.person(person_id), request)
         if refused is not None:
             return refused
         return ask_of(request.workload, self._terms, request.text)
@@ -68,7 +68,7 @@ class Editing(Leases, Submission):
         if isinstance(request, Refused):
             return request
         ask = dataclasses.replace(ask, team=ask.team or request.workload.team)
-        refused = refuse_change(person, request)
+        refused = refuse_rewrite(person, request)
         if refused is None and request.state is S.WAITING:
             return self._edit_waiting(person, request, ask)
         shape = shape_of(ask, self._terms.node_gpus())
@@ -82,7 +82,7 @@ class Editing(Leases, Submission):
         )
 
     def _judge(self, person: Person, request: Request, change: Change) -> Order | Refused:
-        refused = refuse_change(person, request)
+        refused = refuse_rewrite(person, request)
         if refused is not None:
             return refused
         if request.state in HOLDS:

@@ -20,7 +20,7 @@ from bot.leases import HeldUp
 from bot.lookout.questions import consider, find_offer, forecasts, who_is_delayed
 from bot.plans import UNNAMED, refuse
 from bot.prospects import Prospect
-from bot.rights import refuse_change, seen_by
+from bot.rights import refuse_rewrite, seen_by
 from bot.views import NotReady, RefusalCode, Refused, Submitted
 from scheduler.forecast import Forecast, Reach
 from scheduler.model import Seconds, Workload
@@ -78,12 +78,21 @@ class Estimates(Giving):
         request = self._request(request_id)
         if isinstance(request, Refused):
             return request
+        request = self._next_of(request)
         if request.state is S.WAITING and not self._lately(request.id):
             self._foresee(request.id, STARE)
         card = seen_by(self._directory.person(person_id), self.card(request.id))
         with self._store.read() as view:
             first = view.estimates.get(request.id)
         return WhenView(card=card, first=first)
+
+    def _next_of(self, request: Request) -> Request:
+        """Of a family of replicas the oldest that waits; else the request itself."""
+        if request.head != request.id:
+            return request
+        with self._store.read() as view:
+            waiting = view.requests.replicas([request.id], [S.WAITING])[request.id]
+        return next(iter(waiting), request)
 
     def take(self, person_id: str, request_id: str, offer: str, *, key: str) -> Changed | Refused:
         """Change a request that waits as an offer says, if that still starts it sooner."""
@@ -164,7 +173,7 @@ class Estimates(Giving):
         self._keep([request], [request])
 
     def _taken(self, person: Person, request: Request, offer: str) -> Order | Refused:
-        refused = refuse_change(person, request)
+        refused = refuse_rewrite(person, request)
         if refused is not None:
             return refused
         if request.state in HOLDS:

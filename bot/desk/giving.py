@@ -14,7 +14,7 @@ from bot.desk.changes import Order
 from bot.desk.editing import Editing
 from bot.plans import named, plan, refuse
 from bot.reask import ask_of, changes_of
-from bot.rights import leads, refuse_change
+from bot.rights import leads, refuse_rewrite
 from bot.views import RefusalCode, Refused
 from scheduler.model import TeamName, Workload
 from storage.records import EventKind, Person, Request
@@ -43,7 +43,7 @@ class Giving(Editing):
         return self._change(person_id, key, judge)
 
     def _hand(self, person: Person, request: Request, to: Person) -> Order | Refused:
-        refused = refuse_change(person, request)
+        refused = refuse_rewrite(person, request)
         if refused is not None:
             return refused
         before = request.workload

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime as dt
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -14,6 +15,7 @@ from bot.lookout.here import Here
 from bot.people import Directory
 from bot.places import Domain, domains_of
 from bot.prospects import SOON, Prospect
+from bot.replicas import family_view, gathered
 from bot.rows import OPEN_FIRST, boost_of, card_of, explain_all
 from bot.terms import WAITING_AT_MOST
 from bot.views import Boost, CardView, NotReady
@@ -83,6 +85,31 @@ class Office:
         return self._cards([request])[0]
 
     def _cards(self, requests: Sequence[Request]) -> tuple[CardView, ...]:
+        """The cards of requests; one that stands for a family of replicas tells of all of them."""
+        heads = {request.head for request in requests if request.head is not None}
+        if not heads:
+            return self._single_cards(requests)
+        with self._store.read() as view:
+            families = view.requests.replicas(heads, OPEN)
+        every = {one.id: one for family in families.values() for one in family}
+        every.update((one.id, one) for one in requests)
+        cards = {card.request: card for card in self._single_cards(list(every.values()))}
+        return tuple(
+            dataclasses.replace(
+                cards[one.id],
+                may_end=one.head is None,
+                family=family_view(one, families.get(one.card, ()), cards),
+            )
+            for one in requests
+        )
+
+    def _gathered(self, requests: Sequence[Request]) -> tuple[Request, ...]:
+        """The requests with each family of replicas as one: its head."""
+        missing = {one.head for one in requests if one.head is not None}
+        with self._store.read() as view:
+            return gathered(requests, view.requests.by_ids(sorted(missing)))
+
+    def _single_cards(self, requests: Sequence[Request]) -> tuple[CardView, ...]:
         now = self._control.clock.now()
         waiting = [request.id for request in requests if request.state is S.WAITING]
         holding = [request for request in requests if request.state.holding]
@@ -95,7 +122,7 @@ class Office:
             boosts = self._look(lambda engine: self._boosts(engine, requests))
             if holding:
                 domains = self._look(lambda engine: domains_of(engine, self._terms, holding))
-        foreseen = {request_id: self._foreseen(request_id, now) for request_id in waiting}
+        foreseen = {one.id: self._foreseen(one, now) for one in requests if one.state is S.WAITING}
         return tuple(
             card_of(
                 request,
@@ -116,11 +143,13 @@ class Office:
             if not request.state.final
         }
 
-    def _foreseen(self, request_id: str, now: float) -> Prospect | None:
+    def _foreseen(self, request: Request, now: float) -> Prospect | None:
         """What was last foreseen for a request, unless that is long ago or did not come true."""
-        found = self.foresight.of(request_id)
+        found = self.foresight.of(request.id)
         if found is None or now - found.at > FORESEEN:
             return None
+        if request.head is not None:  # what it asks for is changed in its template, not here
+            found = dataclasses.replace(found, offers=())
         likely = found.forecast.likely
         return found if likely is None or likely > now - SOON else None
 

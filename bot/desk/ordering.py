@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bot.clock import moment
-from bot.desk.office import Office
+from bot.desk.office import OPEN, Office
 from bot.plans import refuse
 from bot.refusals import read_refusal, write_refusal
 from bot.rights import refuse_order
 from bot.views import Done, RefusalCode, Refused, Unconfirmed, Verb
-from storage.records import EventKind
+from storage.records import EventKind, Request
+from storage.work import Work
 
 
 class Ordering(Office):
@@ -40,7 +41,9 @@ class Ordering(Office):
             answer = {} if first else work.inbox.answer(key) or {}
             if "refused" in answer:
                 return read_refusal(answer)
-            refused = refuse_order(person, request, kind) if first else None
+            refused = None
+            if first:
+                refused = refuse_order(person, request, kind, _replicas(work, request))
             if refused is not None:
                 work.inbox.remember(key, write_refusal(refused))
                 return refused
@@ -56,3 +59,9 @@ class Ordering(Office):
         if first:
             self._carried_out(event.id)
         return Done(verb=verb, card=self.card(wanted), again=not first)
+
+
+def _replicas(work: Work, request: Request) -> int:
+    """How many open replicas its family has; 0 for what is no replica."""
+    head = request.head
+    return 0 if head is None else len(work.requests.replicas([head], OPEN)[head])

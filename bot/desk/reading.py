@@ -53,10 +53,12 @@ class Reading(Office):
                 if isinstance(found, Refused):
                     return found
                 about, rows = found
+        if about not in {one.id for one in rows}:
+            rows = self._gathered(rows)
         cards = tuple(seen_by(person, card) for card in self._cards(rows[:ROWS]))
         return StatusView(
             person=person_id,
-            mine=self._cards(by_state(mine)[:ROWS]),
+            mine=self._cards(self._gathered(by_state(mine))[:ROWS]),
             cluster=self._look(lambda engine: cluster_view(engine, self._terms, now)),
             about=about,
             rows=cards,
@@ -124,6 +126,10 @@ class Reading(Office):
         if request is None:
             return refuse(RefusalCode.NO_SUCH_REQUEST, request=request_id, person=person_id)
         card = seen_by(self._directory.person(person_id), self._card_of(request))
+        family = card.opens
+        if family is not None:  # the story of its first replica is not that of all
+            first = None if family.first is None else family.first.explanation
+            return WhyView(card=card, story=(), owners=self._owners(first))
         return WhyView(card=card, story=story_of(lines), owners=self._owners(card.explanation))
 
     def _owners(self, why: Explanation | None) -> dict[str, str]:
@@ -150,10 +156,11 @@ class Reading(Office):
             ended = view.requests.find(
                 states=sorted(FINAL), owner=person_id, limit=ENDED_ROWS, newest_first=True
             )
+        shown = {one.card for one in opened if one.head is not None}
         return MineView(
             person=person_id,
-            open=self._cards(by_state(opened)),
-            ended=self._cards(ended),
+            open=self._cards(self._gathered(by_state(opened))),
+            ended=self._cards(self._gathered([one for one in ended if one.card not in shown])),
             at=self._control.clock.now(),
             may_ask=self._may_ask(self._directory.person(person_id)),
         )
@@ -166,7 +173,7 @@ class Reading(Office):
         """The id of the request that a person made last, whatever became of it."""
         with self._store.read() as view:
             found = view.requests.find(owner=person_id, limit=1, newest_first=True)
-        return found[0].id if found else None
+        return found[0].card if found else None
 
     def home(self, person_id: str) -> HomeView:
         """What the App Home of a person shows."""

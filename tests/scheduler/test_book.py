@@ -115,7 +115,7 @@ def miscount(state: State) -> None:
 
 
 def disorder(state: State) -> None:
-    state.ranks[1].append((0, 0.0, WorkloadId("ghost")))
+    state.ranks[1].append((0, 0.0, 0, WorkloadId("ghost")))
 
 
 def run_and_wait(state: State) -> None:

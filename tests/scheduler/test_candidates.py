@@ -111,6 +111,17 @@ def test_the_latest_start_comes_first_or_who_has_least_to_lose(*, by_cost: bool)
     assert list(rights(cluster, "A", 8)) == order
 
 
+def test_of_replicas_that_started_together_the_newest_comes_first_then_the_id() -> None:
+    layout = a_layout(a_queue("A", 8, reclaim=Reclaim.ANY), a_queue("B", 0))
+    cluster = Cluster(layout, a_node("n0"))
+    replicas = (("b4", 0), ("b3", 1), ("b2", 2), ("b1", 2))
+    cluster.submit(*(replace(a_workload(one, "B", 1, 2), replica=n) for one, n in replicas))
+    cluster.cycle()
+    while cluster.waiting():
+        cluster.cycle()
+    assert list(rights(cluster, "A", 8)) == ["b1", "b2", "b3", "b4"]
+
+
 def test_a_queue_that_is_spent_gives_nobody_more() -> None:
     layout = a_layout(a_queue("A", 8, reclaim=Reclaim.ANY), a_queue("B", 0))
     cluster = Cluster(layout, a_node("n0"))

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from bot import notices
-from bot.chat.cards import changes, identity, idle, interventions, oncall
+from bot.chat.cards import changes, families, identity, idle, interventions, oncall
 from bot.chat.markup import Markup, is_user_id, join
 from bot.chat.message import Line, Lines, Message, Note, Part, build
 from bot.chat.voice import Voice
@@ -166,6 +166,7 @@ _RENDERERS: dict[type[notices.NoticeArgs], Callable[[Voice, Any, Audience], Mess
     notices.PreemptedGroupArgs: _preempted_group,
     notices.StarvingArgs: _starving,
     notices.EndedArgs: _ended,
+    notices.ReplicasArgs: families.told,
     notices.RequeuedArgs: _requeued,
     notices.LeaseEndingArgs: changes.told,
     notices.UnprotectedArgs: changes.told,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.chat.actions import ActionId, CancelValue, RequestValue
 from bot.chat.cards.changes import extend_button
+from bot.chat.cards.families import replica_parts
 from bot.chat.cards.offers import ahead_parts, offer_buttons
 from bot.chat.markup import Markup
 from bot.chat.message import Button, Buttons, Confirm, Lines, Message, Note, Part, build
@@ -24,6 +25,7 @@ def request_parts(voice: Voice, view: CardView) -> list[Part]:
         Lines(words.headline(view)),
         Lines(words.who(view, voice.people.mention(view.owner))),
         Lines(words.recipe(view)),
+        Lines(words.replica_of(view)),
         Lines(_stand(voice, view)),
         *ahead_parts(voice, view),
         Buttons(offer_buttons(voice, view)),
@@ -37,6 +39,8 @@ def buttons(voice: Voice, view: CardView) -> tuple[Button, ...]:
 
     Who may not end it is offered only to ask why.
     """
+    if view.opens is not None:
+        return (_why(voice, view),)
     if view.state is RequestState.WAITING:
         why = _why(voice, view)
         return (why, _edit(voice, view), _cancel(voice, view)) if view.may_end else (why,)
@@ -94,9 +98,11 @@ def why(voice: Voice, view: WhyView) -> Message:
     return build(
         [
             Lines(words.headline(view.card)),
+            Lines(words.replica_of(view.card)),
             Lines(_stand(voice, view.card)),
             *ahead_parts(voice, view.card),
             *_ahead(voice, view),
+            *([] if view.card.opens is None else replica_parts(voice, view.card.opens)),
             *_story(voice, view),
             Note(words.as_of(view.card.at)),
             Buttons(offer_buttons(voice, view.card)),
@@ -111,8 +117,10 @@ def _stand(voice: Voice, view: CardView) -> Markup:
 
 
 def _ahead(voice: Voice, view: WhyView) -> list[Part]:
-    explanation = view.card.explanation
-    if explanation is None or view.card.state is not RequestState.WAITING:
+    family = view.card.opens
+    card = view.card if family is None else family.first
+    explanation = None if card is None else card.explanation
+    if card is None or explanation is None or card.state is not RequestState.WAITING:
         return []
     words = voice.words
     named = []

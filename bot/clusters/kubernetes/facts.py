@@ -29,6 +29,7 @@ from scheduler.model import (
     Toleration,
 )
 from scheduler.quantities import QuantityError, read_quantity
+from storage.records import FamilyRef
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +67,7 @@ class PodFacts:
     prefix; `index` its completion index; `part` the replicated job of its JobSet, and which of its
     Jobs; `host` what its selector says of the node's name; `shape` what it asks for, kept while it
     waits at our gate. The `owner` of a JobSet's pod is the JobSet, not the Job in between.
+    `family` is what it is a replica of.
     """
 
     uid: str
@@ -87,6 +89,7 @@ class PodFacts:
     disrupted: bool = False
     created: Seconds = 0.0
     shape: PodShape | None = None
+    family: FamilyRef | None = None
 
     @property
     def path(self) -> str:
@@ -198,7 +201,26 @@ def pod_of(obj: Json) -> PodFacts:
         disrupted=conditions.get("DisruptionTarget") == "True",
         created=moment_of(meta.get("creationTimestamp")),
         shape=shape_of(spec, f"pod {meta['name']}") if names.GATE in gates else None,
+        family=None if owner is None else family_of(owner, meta.get("labels") or {}),
     )
+
+
+def family_of(owner: Owner, labels: Mapping[str, str]) -> FamilyRef | None:
+    """What keeps a pod as one of several replicas; None where nothing does.
+
+    A Deployment names each of its ReplicaSets after itself and the hash of the template, which
+    is on every pod, too: so it is known without reading ReplicaSets.
+    """
+    if owner.kind == "StatefulSet":
+        revision = labels.get(names.REVISION_HASH, "")
+        return FamilyRef(kind=owner.kind, name=owner.name, revision=revision)
+    if owner.kind != "ReplicaSet":
+        return None
+    revision = labels.get(names.TEMPLATE_HASH, "")
+    name = owner.name.removesuffix(f"-{revision}")
+    if revision and name != owner.name:
+        return FamilyRef(kind="Deployment", name=name, revision=revision)
+    return FamilyRef(kind=owner.kind, name=owner.name)
 
 
 def moment_of(text: str | None) -> Seconds:

@@ -18,6 +18,8 @@ REQUEST = PREFIX + "request"  # by people: "this is what R-1042 was granted for"
 GROUP = PREFIX + "group"  # pods that start together, or not at all
 GROUP_SIZE = PREFIX + "group-size"
 
+GUARANTEED = PREFIX + "guaranteed"  # how many replicas are not preemptible
+
 LEASE = PREFIX + "lease"
 OWNER = PREFIX + "owner"  # a Slack user id
 
@@ -29,6 +31,8 @@ PINNED = PREFIX + "pinned"  # the selector's host and the gate are ours, not its
 STOP_AT = PREFIX + "stop-at"  # when it will be stopped, with the grace it was given
 
 HOSTNAME = "kubernetes.io/hostname"
+TEMPLATE_HASH = "pod-template-hash"  # ends the name of a Deployment's ReplicaSet
+REVISION_HASH = "controller-revision-hash"  # of a StatefulSet's template
 INDEX = "batch.kubernetes.io/job-completion-index"
 
 JOB_SET = "jobset.sigs.k8s.io/"  # prefix of the labels by which a pod knows its JobSet

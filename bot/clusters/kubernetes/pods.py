@@ -60,7 +60,14 @@ class PodGangs:
             ),
             created=min(pod.created for pod in pods),
             at=now,
+            leaving=self._leaving(first),
         )
+
+    def _leaving(self, pod: PodFacts) -> frozenset[str]:
+        """The replicas beside this one whose deletion was asked for."""
+        if pod.owner is None or pod.family is None:
+            return frozenset()
+        return frozenset(one.uid for one in self._mirror.pods_of(pod.owner.uid) if one.terminating)
 
     def start(self, gang: Gang) -> EndKind | None:
         """Let the pods go that are not gone yet; how it ended if it has."""
@@ -181,6 +188,7 @@ def ref_of(key: str, pods: tuple[PodFacts, ...]) -> ObjectRef:
         name=group or first.name,
         uid=key,
         form=hashlib.sha256(repr(asked).encode()).hexdigest()[:12],
+        family=first.family if group is None else None,
     )
 
 

@@ -32,4 +32,4 @@ def wanted(work: WorkFacts, now: Seconds) -> Wanted | None:
 
 def differs(before: Wanted, after: Wanted) -> bool:
     """Whether something else is asked for now."""
-    return dataclasses.replace(before, at=after.at) != after
+    return dataclasses.replace(before, at=after.at, leaving=after.leaving) != after

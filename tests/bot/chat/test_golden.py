@@ -25,7 +25,7 @@ from bot.chat.voice import Voice
 from bot.reports import Guess
 from scheduler.model import Basis, LimitKind, PreemptionRule, Verdict, WaitReason
 from storage.records import Audience, Recipe, RecipeKind
-from tests.bot.chat import byhand, foreseeing, identity, mapping, notifying, saying
+from tests.bot.chat import byhand, foreseeing, identity, mapping, notifying, replicas, saying
 from tests.bot.chat import interventions as orders
 from tests.bot.chat.accounting import FAIR, REPORT
 from tests.bot.chat.written import FOLDER, compare, lines_of, plain_of, readable, said_by
@@ -100,6 +100,24 @@ _REFUSED: list[_Row] = [
     (views.RefusalCode.NOT_ASKED, {"request": "R-1042"}, (), None),
     (views.RefusalCode.NOT_AN_IMAGE, {"image": "train model"}, (), None),
     (views.RefusalCode.COMMAND_TOO_LONG, {"length": 2400, "most": 2000}, (), None),
+    (
+        views.RefusalCode.REPLICA,
+        {
+            "request": "R-1043",
+            "kind": "Deployment",
+            "namespace": "nlp",
+            "name": "chat",
+            "left": 1200,
+        },
+        (),
+        None,
+    ),
+    (
+        views.RefusalCode.REPLICA,
+        {"request": "R-1043", "kind": "StatefulSet", "namespace": "nlp", "name": "index"},
+        (),
+        None,
+    ),
     (views.RefusalCode.NO_TEAM, {}, (), None),
     (views.RefusalCode.UNKNOWN_TEAM, {"team": "npl"}, ("nlp",), None),
     (views.RefusalCode.NOT_YOUR_TEAM, {"team": "rl"}, ("nlp", "vision"), None),
@@ -317,6 +335,7 @@ def _messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message
     yield "reasons-held", lambda: [requests.card(voice, _because(WaitReason.RESTING, _HELD))]
     yield from orders.messages(voice)
     yield from byhand.messages(voice)
+    yield from replicas.messages(voice)
     yield from identity.messages(voice)
     yield from _alerts(voice)
 

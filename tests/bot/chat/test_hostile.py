@@ -13,7 +13,7 @@ from bot.chat.people import People
 from bot.chat.voice import Voice
 from bot.chat.words import words_for
 from storage.records import Audience, Person
-from tests.bot.chat import interventions, saying
+from tests.bot.chat import interventions, replicas, saying
 from tests.bot.chat.slack_rules import check_blocks, check_text
 
 K = notices.NoticeKind
@@ -29,6 +29,7 @@ SAMPLES: Mapping[notices.NoticeKind, notices.NoticeArgs] = {
         saying.GROUP,
         saying.STARVING,
         saying.ENDED,
+        replicas.CHANGED,
         saying.REQUEUED,
         saying.LEASE_ENDING,
         saying.UNPROTECTED,

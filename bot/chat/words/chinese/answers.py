@@ -166,7 +166,9 @@ class Answers(Standing):
         return say("截至 {at}。", at=date(at, "{date_short_pretty} {time_secs}"))
 
     def asked(self, card: CardView) -> Markup:
-        """When it was asked, and how often it started."""
+        """When it was asked, and how often it started; of replicas, how to have more or fewer."""
+        if card.opens is not None:
+            return self.family_note(card.opens)
         parts = [say("{at} 申请", at=date(card.created))]
         if card.attempt > 1:
             parts.append(say("启动过 {times}", times=self.count(card.attempt, "次")))

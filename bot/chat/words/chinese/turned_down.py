@@ -28,6 +28,7 @@ class TurnedDown(Units):
             RefusalCode.NO_PROVISION: self._no_provision,
             RefusalCode.NO_SMALLER_START: self._no_smaller_start,
             RefusalCode.BAD_MARK: self._bad_mark,
+            RefusalCode.REPLICA: self._replica,
             RefusalCode.LEASE_OVER: self._lease_over,
             RefusalCode.LEASE_MOVED: self._lease_moved,
             RefusalCode.CHANGED_MEANWHILE: self._meanwhile,
@@ -79,6 +80,29 @@ class TurnedDown(Units):
             label=figures.text("label") or "gpubot.dev/…",
             value=figures.text("value") or " ",
             near=near,
+        )
+
+    def _replica(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        left = figures.number("left")
+        text = (
+            "{request} 是 {kind} `{space}/{name}` 的副本，申请内容写在它的模板里。"
+            "请在那里修改： `kubectl -n {space} edit {short}/{name}`"
+        )
+        if left is not None:
+            text = (
+                "{request} 是 {kind} `{space}/{name}` 的副本，停掉后会立刻再建一个。"
+                "请减少副本： `kubectl -n {space} scale {short}/{name} --replicas={left}`"
+            )
+        kind = figures.text("kind") or Markup("Deployment")
+        return say(
+            text,
+            request=_request(figures),
+            kind=kind,
+            short=Markup(kind.lower()),
+            space=figures.text("namespace") or "…",
+            name=figures.text("name") or "…",
+            left=int(left or 0),
         )
 
     def _no_provision(self, refused: Refused, figures: Figures) -> Markup:

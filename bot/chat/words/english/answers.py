@@ -147,7 +147,9 @@ class Answers(Standing):
         return say("As of {at}.", at=date(at, "{date_short_pretty} {time_secs}"))
 
     def asked(self, card: CardView) -> Markup:
-        """When it was asked, and how often it started."""
+        """When it was asked, and how often it started; of replicas, how to have more or fewer."""
+        if card.opens is not None:
+            return self.family_note(card.opens)
         parts = [say("Asked {at}", at=date(card.created))]
         if card.attempt > 1:
             parts.append(say("started {times}", times=self.count(card.attempt, "time")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.chat.markup import Markup, date, join, say
-from bot.chat.words.english.reasons import Reasons
+from bot.chat.words.english.families import Families
 from bot.views import Boost, CardView
 from scheduler.model import Spend
 from storage.records import RecipeKind
@@ -24,7 +24,7 @@ _STATES: dict[RequestState, str] = {
 }
 
 
-class Standing(Reasons):
+class Standing(Families):
     """State words and card lines."""
 
     def state(self, state: RequestState) -> Markup:
@@ -41,18 +41,23 @@ class Standing(Reasons):
 
     def headline(self, card: CardView) -> Markup:
         """State word, id, amount, name."""
+        if card.opens is not None:
+            return self.family_headline(card.opens)
         lead = say("*{state}*", state=self.state(card.state))
         rest = [say("{id}", id=card.request), self.amount(card), say("{name}", name=card.name)]
         return join(" · ", [lead, *rest])
 
     def who(self, card: CardView, owner: Markup) -> Markup:
         """Owner, team, pool and the terms of the request."""
+        family = card.opens
+        card = card if family is None else family.latest
+        kept = None if family is None else self.family_protection(family)
         terms = [
             owner,
             say("team {team}", team=card.team),
             self._pool(card),
             self._counts_as(card.priority, card.boost),
-            say("preemptible") if card.preemptible else say("not preemptible"),
+            kept or (say("preemptible") if card.preemptible else say("not preemptible")),
         ]
         if card.topology:
             terms.append(say("{topology}", topology=card.topology))
@@ -93,6 +98,8 @@ class Standing(Reasons):
 
     def stand(self, card: CardView, ended_by: Markup | None = None) -> Markup:
         """One or two sentences: what is true of it now, and what comes next."""
+        if card.opens is not None:
+            return self.family_stand(card.opens)
         if card.state is RequestState.WAITING:
             return self._stand_waiting(card)
         if card.state.final:
@@ -160,6 +167,8 @@ class Standing(Reasons):
 
     def row(self, card: CardView, owner: Markup | None = None) -> Markup:
         """A card in one line, for lists; `owner` where it is not the reader."""
+        if card.opens is not None:
+            return self.family_row(card.opens, owner)
         parts = [self.headline(card), owner or Markup()]
         if card.state is RequestState.WAITING and card.explanation is not None:
             why = card.explanation

@@ -28,6 +28,7 @@ class TurnedDown(Units):
             RefusalCode.NO_PROVISION: self._no_provision,
             RefusalCode.NO_SMALLER_START: self._no_smaller_start,
             RefusalCode.BAD_MARK: self._bad_mark,
+            RefusalCode.REPLICA: self._replica,
             RefusalCode.LEASE_OVER: self._lease_over,
             RefusalCode.LEASE_MOVED: self._lease_moved,
             RefusalCode.CHANGED_MEANWHILE: self._meanwhile,
@@ -85,6 +86,30 @@ class TurnedDown(Units):
             label=figures.text("label") or "gpubot.dev/…",
             value=figures.text("value") or " ",
             near=near,
+        )
+
+    def _replica(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        left = figures.number("left")
+        text = (
+            "{request} is a replica of the {kind} `{space}/{name}`: what it asks for stands in its "
+            "template. Change it there: `kubectl -n {space} edit {short}/{name}`"
+        )
+        if left is not None:
+            text = (
+                "{request} is a replica of the {kind} `{space}/{name}`, which would make another "
+                "at once. Have fewer of them: `kubectl -n {space} scale {short}/{name} "
+                "--replicas={left}`"
+            )
+        kind = figures.text("kind") or Markup("Deployment")
+        return say(
+            text,
+            request=_request(figures),
+            kind=kind,
+            short=Markup(kind.lower()),
+            space=figures.text("namespace") or "…",
+            name=figures.text("name") or "…",
+            left=int(left or 0),
         )
 
     def _no_provision(self, refused: Refused, figures: Figures) -> Markup:

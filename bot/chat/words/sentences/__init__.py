@@ -10,6 +10,7 @@ from typing import Protocol
 from bot.chat.words.sentences.alerts import Alerts
 from bot.chat.words.sentences.answers import Answers
 from bot.chat.words.sentences.changes import Changes
+from bot.chat.words.sentences.families import Families
 from bot.chat.words.sentences.forms import Forms
 from bot.chat.words.sentences.identity import Identity
 from bot.chat.words.sentences.idle import Idle
@@ -27,6 +28,7 @@ class Words(
     Alerts,
     Answers,
     Changes,
+    Families,
     Forms,
     Identity,
     Idle,

@@ -59,7 +59,7 @@ class Answers(Protocol):
         ...
 
     def asked(self, card: CardView) -> Markup:
-        """When it was asked, and how often it started."""
+        """When it was asked, and how often it started; of replicas, how to have more or fewer."""
         ...
 
     def cluster_title(self) -> Markup:

@@ -1,0 +1,173 @@
+"""Replicas of one Deployment or StatefulSet: one card, one thread, and who of them is guaranteed.
+
+Each replica is a request of its own. The first of a family is its head: its card is the
+family's. A family without replicas rests, and is taken up again for a day: an autoscaler that
+goes to none at night goes on in its thread.
+
+With the label `gpubot.dev/guaranteed: "2"` the first two replicas are asked for as not
+preemptible, all above them as preemptible, so that capacity comes from the newest of those
+first (`scheduler.candidates`: later start first, then the id). They are counted for each
+template, so that a rolling update hands the guarantee on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from bot import notices
+from bot.clusters.base import Wanted
+from bot.control.ledger import Ledger
+from bot.grants import nodes_of
+from bot.terms import Terms
+from scheduler.model import Seconds
+from storage.records import Audience, FamilyRef, Notice, Request
+from storage.states import RequestState
+from storage.work import Work
+
+RESTS: Seconds = 86400.0  # a family that has had no replica for so long is over
+LABEL = "guaranteed"
+_LEAVING = frozenset({RequestState.PREEMPTING, RequestState.EVICTING, RequestState.STOPPING})
+_OPEN = tuple(state for state in RequestState if not state.final)
+
+
+def in_order(wanted: Iterable[Wanted]) -> list[Wanted]:
+    """In the order in which objects are taken in.
+
+    1. made earlier first; 2. by namespace; 3. by name, shorter ones first, so that ordinals
+    count up; 4. the uid.
+    """
+    return sorted(
+        wanted,
+        key=lambda w: (w.created, w.ref.namespace, len(w.ref.name), w.ref.name, w.ref.uid),
+    )
+
+
+@dataclass(slots=True)
+class Families:
+    """The families that are asked about, as storage has them and as they become.
+
+    `heads` and `open` replicas are by the family's key; `gone` are uids that are wanted no more.
+    """
+
+    heads: dict[str, str] = field(default_factory=dict)
+    open: dict[str, list[Request]] = field(default_factory=dict)
+    gone: frozenset[str] = frozenset()
+    _promised: dict[tuple[str, FamilyRef], set[str]] = field(default_factory=dict)
+
+    @classmethod
+    def read(
+        cls, view: Work, wanted: Iterable[Wanted], gone: Iterable[str], now: Seconds
+    ) -> Families:
+        """Those that some objects belong to."""
+        keys = {one.ref.family_key for one in wanted}
+        newest = view.requests.newest_of({key for key in keys if key is not None})
+        members = view.requests.replicas({one.card for one in newest.values()}, _OPEN)
+        found = cls(gone=frozenset(gone))
+        for key, last in newest.items():
+            there = list(members[last.card])
+            if there or last.changed.timestamp() > now - RESTS:
+                found.heads[key], found.open[key] = last.card, there
+        return found
+
+    def head(self, wanted: Wanted, request_id: str) -> str | None:
+        """Whose card a new request goes under; its own if it is the first of its family."""
+        key = wanted.ref.family_key
+        return None if key is None else self.heads.setdefault(key, request_id)
+
+    def guarantees(self, wanted: Wanted) -> bool | None:
+        """Whether a replica is among those that are guaranteed; None where nothing says so."""
+        key, ref = wanted.ref.family_key, wanted.ref
+        most = read_count(wanted.marks.get(LABEL, ""))
+        if key is None or ref.family is None or most is None:
+            return None
+        promised = self._promised.setdefault(
+            (key, ref.family),
+            {
+                one.ref.uid
+                for one in self.open.get(key, ())
+                if one.ref is not None
+                and one.ref.family == ref.family
+                and one.state not in _LEAVING
+                and not one.workload.preemptible
+            },
+        )
+        promised -= wanted.leaving | self.gone
+        if len(promised - {ref.uid}) >= most:
+            promised.discard(ref.uid)
+            return False
+        promised.add(ref.uid)
+        return True
+
+
+def read_count(text: str) -> int | None:
+    """A number of replicas; None for anything else."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else None
+
+
+def say_started(ledger: Ledger, terms: Terms, request: Request) -> None:
+    """Tell the thread of a replica that got its GPUs; the channel of the first of a family."""
+    admission = request.admission
+    told = _told(ledger, request, "started")
+    if admission is None or told is None:
+        return
+    one = notices.ReplicaArgs(
+        request=request.id,
+        name=request.workload.name,
+        gpus=request.gpus,
+        nodes=tuple(node for node, _ in nodes_of(admission, request)),
+    )
+    key, args = told
+    pool = terms.pool(admission.queue)
+    _say(ledger, key, args.model_copy(update={"pool": pool, "started": (*args.started, one)}))
+
+
+def say_ended(ledger: Ledger, request: Request, ran: Seconds) -> None:
+    """Tell the thread of a replica that is gone; `ran` is 0 where it never ran."""
+    told = _told(ledger, request, "ended")
+    if told is None:
+        return
+    one = notices.ReplicaArgs(
+        request=request.id,
+        name=request.workload.name,
+        gpus=request.gpus,
+        ran=ran,
+        failed=request.state is RequestState.FAILED,
+    )
+    key, args = told
+    _say(ledger, key, args.model_copy(update={"ended": (*args.ended, one)}))
+
+
+def _told(ledger: Ledger, request: Request, what: str) -> tuple[str, notices.ReplicasArgs] | None:
+    """What this step tells of a family so far, under the key of what happened first in it."""
+    ref = request.ref
+    if request.head is None or ref is None or ref.family is None:
+        return None
+    return ledger.replicas.get(request.head) or (
+        f"replicas:{request.decision}:{what}",
+        notices.ReplicasArgs(
+            request=request.head,
+            what=ref.family.kind,
+            namespace=ref.namespace,
+            name=ref.family.name,
+            owner=request.workload.owner,
+            team=request.workload.team,
+        ),
+    )
+
+
+def _say(ledger: Ledger, key: str, args: notices.ReplicasArgs) -> None:
+    ledger.replicas[args.request] = (key, args)
+    audiences = [Audience.THREAD]
+    if args.started and not ledger.has_begun(args.request):
+        audiences.append(Audience.CHANNEL)
+    for audience in audiences:
+        ledger.say(
+            Notice(
+                key=f"{key}:{audience}",
+                kind=args.kind,
+                audience=audience,
+                request=args.request,
+                args=args.model_dump(mode="json"),
+            )
+        )
