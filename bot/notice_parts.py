@@ -24,6 +24,7 @@ class NoticeKind(enum.StrEnum):
     FLIPPED = "flipped"
     REPAIRED = "repaired"
     NODE_FAILED = "node-failed"
+    NODE_AVOIDED = "node-avoided"
     OVERFULL = "overfull"
     INTERVENTION = "intervention"
     INTERVENTION_OVER = "intervention-over"

@@ -21,7 +21,7 @@ from bot.notices_by_hand import (
     StuckArgs,
     SubstituteArgs,
 )
-from bot.notices_of_cluster import NotTakenArgs, ReplicaArgs, ReplicasArgs
+from bot.notices_of_cluster import NodeAvoidedArgs, NotTakenArgs, ReplicaArgs, ReplicasArgs
 from scheduler.layout import AfterLease
 from scheduler.model import Basis, PreemptionRule, RestCause, WaitReason
 from storage.records import RecipeKind
@@ -355,6 +355,7 @@ NoticeArgs = (
     | FlippedArgs
     | RepairedArgs
     | NodeFailedArgs
+    | NodeAvoidedArgs
     | OverfullArgs
     | MonthlyArgs
     | IdleArgs
@@ -388,6 +389,7 @@ _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
     NoticeKind.FLIPPED: FlippedArgs,
     NoticeKind.REPAIRED: RepairedArgs,
     NoticeKind.NODE_FAILED: NodeFailedArgs,
+    NoticeKind.NODE_AVOIDED: NodeAvoidedArgs,
     NoticeKind.OVERFULL: OverfullArgs,
     NoticeKind.INTERVENTION: InterventionArgs,
     NoticeKind.INTERVENTION_OVER: InterventionOverArgs,
@@ -448,6 +450,7 @@ __all__ = [
     "LinkAnsweredArgs",
     "LinkAskedArgs",
     "MonthlyArgs",
+    "NodeAvoidedArgs",
     "NodeFailedArgs",
     "NotTakenArgs",
     "NoticeArgs",

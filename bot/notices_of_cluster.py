@@ -48,3 +48,15 @@ class ReplicasArgs(Args):
     pool: str = ""
     started: tuple[ReplicaArgs, ...] = ()
     ended: tuple[ReplicaArgs, ...] = ()
+
+
+class NodeAvoidedArgs(Args):
+    """Nothing new is placed on a node until an epoch second; to on-call.
+
+    `held_up` are the requests whose pods there were not ready in time.
+    """
+
+    kind: Literal[NoticeKind.NODE_AVOIDED] = NoticeKind.NODE_AVOIDED
+    node: str
+    held_up: tuple[str, ...]
+    until: float

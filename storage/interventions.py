@@ -83,13 +83,16 @@ class Interventions:
         )
         return tuple(_record(row) for row in rows)
 
-    def count(self, since: dt.datetime, until: dt.datetime) -> int:
-        """Return how many were ordered in a period, but for those that were never carried out."""
+    def count(self, since: dt.datetime, until: dt.datetime, *, but_by: str = "") -> int:
+        """Return how many were ordered in a period, but for those that were never carried out.
+
+        Those of the actor `but_by` do not count.
+        """
         at = col(InterventionRow.at)
         wanted = (
             select(func.count())
             .select_from(InterventionRow)
-            .where(at >= since, at < until)
+            .where(at >= since, at < until, col(InterventionRow.actor) != but_by)
             .where(col(InterventionRow.state) != InterventionState.FAILED)
         )
         return int(self._session.exec(wanted).one())

@@ -120,6 +120,15 @@ class NodeFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSuspect:
+    """Several gangs, by id, were not ready in time because of their pods on one node."""
+
+    node: NodeName
+    workloads: tuple[WorkloadId, ...]
+    at: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PodsLost:
     """A gang lost its pods on one node, and nothing else; it is BROKEN from now on."""
 
@@ -153,7 +162,9 @@ class Unwanted:
     at: Seconds
 
 
-ClusterEvent = Started | Gone | NodeSeen | NodeGone | NodeFailed | PodsLost | Wanted | Unwanted
+ClusterEvent = (
+    Started | Gone | NodeSeen | NodeGone | NodeFailed | NodeSuspect | PodsLost | Wanted | Unwanted
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from bot.control.inforce import (
 )
 from bot.control.ledger import LOOP, Ledger
 from bot.control.proclaim import Effect
+from bot.control.suspects import HELD_UP
 from bot.terms import Terms
 from scheduler import events
 from scheduler.engine import Engine
@@ -177,7 +178,10 @@ def _drain(
     )
     for request in moved:
         proclaim.say_displaced(ledger, terms, done, request, None)
-    proclaim.say_done(ledger, done, Effect(hit=tuple(hit)))
+    if order.actor == LOOP:
+        proclaim.say_avoided(ledger, done, _names(order.wish, HELD_UP))
+    else:
+        proclaim.say_done(ledger, done, Effect(hit=tuple(hit)))
 
 
 def _undrain(

@@ -30,6 +30,7 @@ from bot.clusters.base import (
 from bot.control import decided, interventions, observed, orders, recovery, remarks
 from bot.control.inforce import ByHand, read_by_hand
 from bot.control.ledger import LOOP, Ledger
+from bot.control.suspects import file_suspects
 from bot.control.transcript import Recorded, Transcript
 from bot.control.wanted import WantedDesk, WhoIsWho
 from bot.leading import Alone, Leadership, NotLeading
@@ -248,6 +249,7 @@ class Control:
         seen = self._cluster.poll(ledger.now)
         self._check(era)
         self._file_wanted(seen, ledger.now, era)
+        file_suspects(self.store, seen, ledger.now, self._term)
         asked, by_hand = self._read_orders(ledger, seen)
         with self._lock:
             engine = self._ready()

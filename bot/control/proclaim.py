@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot import notices
-from bot.control.ledger import Ledger
+from bot.control.ledger import LOOP, Ledger
 from bot.terms import Terms
 from scheduler.model import PreemptionRule, QueueName
 from storage.audit import Intervention, InterventionKind
@@ -67,6 +68,16 @@ def say_done(ledger: Ledger, done: Intervention, effect: Effect) -> None:
             _say(ledger, f"{key}:person", args, Audience.PERSON, request=request, target=owner)
 
 
+def say_avoided(ledger: Ledger, done: Intervention, held_up: Sequence[str]) -> None:
+    """Tell on-call that a node is used no more for a while, because of whom, and until when."""
+    args = notices.NodeAvoidedArgs(
+        node=done.target,
+        held_up=tuple(held_up),
+        until=0.0 if done.until is None else done.until.timestamp(),
+    )
+    _say(ledger, f"intervention:{done.id}:oncall", args, Audience.ONCALL)
+
+
 def say_over(ledger: Ledger, lasted: Intervention) -> None:
     """Post that something has ended by itself."""
     args = notices.InterventionOverArgs(
@@ -77,7 +88,8 @@ def say_over(ledger: Ledger, lasted: Intervention) -> None:
         began=lasted.at.timestamp(),
         before=_number(lasted, "gpus"),
     )
-    for audience in (Audience.CHANNEL, Audience.ONCALL):
+    everybody = (Audience.CHANNEL, Audience.ONCALL)
+    for audience in everybody if lasted.actor != LOOP else (Audience.ONCALL,):
         _say(ledger, f"intervention-over:{lasted.id}:{audience}", args, audience)
 
 

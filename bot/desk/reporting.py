@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot import reports
 from bot.asks import Period
 from bot.clock import moment
-from bot.control.ledger import STARVING
+from bot.control.ledger import LOOP, STARVING
 from bot.desk.office import Office
 from bot.fairness import FairView, fair_view
 from bot.plans import near, refuse
@@ -42,7 +42,7 @@ class Reporting(Office):
             gauges = view.gauges.during(begin, end)
             estimates = view.estimates.settled(begin, end)
             starvations = view.transitions.count(STARVING, begin, end)
-            interventions = view.interventions.count(begin, end)
+            interventions = view.interventions.count(begin, end, but_by=LOOP)
         begin = reports.known_since(gauges, grants, begin)
         entitled = self._entitled(team)
         people = reports.accounts(grants, _owner, begin, end)

@@ -59,6 +59,8 @@ def test_a_week_counts_what_was_done_but_not_what_could_not_be(store: Store) -> 
         work.interventions.write(failed)
         assert work.interventions.count(AT, later(60)) == 1
         assert work.interventions.count(later(1), later(60)) == 0
+        (one,) = work.interventions.latest(1)
+        assert work.interventions.count(AT, later(60), but_by=one.actor) == 0
 
 
 def test_settings_are_found_by_how_their_names_begin(store: Store) -> None:

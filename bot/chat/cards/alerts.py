@@ -174,6 +174,7 @@ _RENDERERS: dict[type[notices.NoticeArgs], Callable[[Voice, Any, Audience], Mess
     notices.FlippedArgs: _flipped,
     notices.RepairedArgs: _repaired,
     notices.NodeFailedArgs: _node_failed,
+    notices.NodeAvoidedArgs: interventions.node_avoided,
     notices.OverfullArgs: _overfull,
     notices.InterventionArgs: interventions.told,
     notices.InterventionOverArgs: interventions.told,

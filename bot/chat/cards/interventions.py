@@ -112,6 +112,12 @@ def stuck(voice: Voice, args: notices.StuckArgs, _: Audience) -> Message:
     return build([Lines(what), Line(), Lines(words.for_oncall(voice.oncall))])
 
 
+def node_avoided(voice: Voice, args: notices.NodeAvoidedArgs, _: Audience) -> Message:
+    """To on-call: a node that held up others is used no more for a while."""
+    words = voice.words
+    return build([Lines(words.node_avoided(args)), Line(), Lines(words.for_oncall(voice.oncall))])
+
+
 def not_taken(voice: Voice, args: notices.NotTakenArgs, _: Audience) -> Message:
     """To its owner or to on-call: why an object of the cluster is no request."""
     words = voice.words

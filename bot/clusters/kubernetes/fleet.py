@@ -6,7 +6,7 @@ import dataclasses
 import logging
 from collections.abc import Callable, Iterable, Iterator
 
-from bot.clusters.base import ClusterEvent, NodeFailed, NodeGone, NodeSeen
+from bot.clusters.base import ClusterEvent, NodeFailed, NodeGone, NodeSeen, NodeSuspect
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.facts import Amounts, PodFacts
 from bot.clusters.kubernetes.mirror import Mirror
@@ -14,8 +14,8 @@ from scheduler.model import Node, NodeName, Seconds, WorkloadId
 
 log = logging.getLogger(__name__)
 
-MARKS_AT_MOST = 3  # different gangs that one node may hold up within `AVOIDED_FOR`
-AVOIDED_FOR: Seconds = 3600.0
+MARKS_AT_MOST = 3  # different gangs that one node may hold up within `MARKED_FOR`
+MARKED_FOR: Seconds = 3600.0
 PATIENCE = 60.0
 """A node that is not ready for so long has failed: a kubelet that restarts is back by then."""
 
@@ -36,7 +36,7 @@ class Fleet:
         self._told: dict[NodeName, Node] = {}
         self._down: dict[NodeName, Seconds] = {}
         self._marks: dict[NodeName, dict[WorkloadId, Seconds]] = {}
-        self._avoided: dict[NodeName, Seconds] = {}
+        self._suspects: list[NodeSuspect] = []
 
     def recall(self, now: Seconds) -> None:
         """Find out which nodes have failed, from a mirror that was not followed until now."""
@@ -55,10 +55,9 @@ class Fleet:
 
     def news(self, changed: Iterable[NodeName], now: Seconds) -> Iterator[ClusterEvent]:
         """What is to be told of these nodes, and of those whose time has run out."""
-        over = {name for name, until in self._avoided.items() if until <= now}
-        for name in over:
-            del self._avoided[name]
-        for name in sorted({*changed, *over}):
+        suspects, self._suspects = self._suspects, []
+        yield from suspects
+        for name in sorted(changed):
             node = self._now(name)
             before = self._told.get(name)
             if node is None:
@@ -78,14 +77,14 @@ class Fleet:
             yield NodeFailed(name=name, at=now)
 
     def mark(self, name: NodeName, workload: WorkloadId, now: Seconds) -> None:
-        """A gang was not ready in time because of a pod there; after several it is avoided."""
+        """A gang was not ready in time because of a pod there; after several that is told."""
         marks = self._marks.setdefault(name, {})
         marks[workload] = now
-        recent = {one: at for one, at in marks.items() if now - at < AVOIDED_FOR}
+        recent = {one: at for one, at in marks.items() if now - at < MARKED_FOR}
         self._marks[name] = recent
         if len(recent) >= MARKS_AT_MOST:
-            log.warning("node %s holds up gangs (%s): avoided", name, ", ".join(sorted(recent)))
-            self._avoided[name] = now + AVOIDED_FOR
+            log.warning("node %s holds up gangs: %s", name, ", ".join(sorted(recent)))
+            self._suspects.append(NodeSuspect(node=name, workloads=tuple(sorted(recent)), at=now))
             self._marks.pop(name)
 
     def usable(self, name: NodeName) -> bool:
@@ -126,7 +125,7 @@ class Fleet:
             return None
         lost = name in self.failed  # what is still listed there holds nothing anybody could have
         outside = {} if lost else self._mirror.occupied(name, self._uncounted)
-        closed = name in self.closed or name in self._avoided
+        closed = name in self.closed
         if not outside and not closed:
             return node
         return dataclasses.replace(

@@ -369,6 +369,9 @@ DOUBTS = (
         flavor=FlavorName("reserved-h100"),
     ),
 )
+NODE_AVOIDED = notices.NodeAvoidedArgs(
+    node="h100-0042", held_up=("R-1001", "R-1042", "R-1043"), until=NOW + HOUR
+)
 OVERFULL = notices.OverfullArgs(node="h100-0042", resource="nvidia.com/gpu", excess=2)
 IDLE = notices.IdleArgs(
     request="R-1042",

@@ -386,6 +386,7 @@ def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]
     yield "node-failed", _notice(voice, saying.NODE_FAILED, Audience.ONCALL)
     yield "idle", lambda: _idle(voice)
     yield "monthly", _notice(voice, saying.MONTHLY, Audience.CHANNEL)
+    yield "node-avoided", _notice(voice, saying.NODE_AVOIDED, Audience.ONCALL)
     yield "overfull", _notice(voice, saying.OVERFULL, Audience.ONCALL)
     yield (
         "lease-ending",

@@ -37,6 +37,7 @@ SAMPLES: Mapping[notices.NoticeKind, notices.NoticeArgs] = {
         saying.FLIPPED,
         saying.REPAIRED,
         saying.NODE_FAILED,
+        saying.NODE_AVOIDED,
         saying.OVERFULL,
         next(iter(interventions.posts())),
         next(iter(interventions.overs())),

@@ -100,6 +100,7 @@ def _views() -> dict[str, Callable[[Voice, str], Message]]:
         ),
         "repaired": told(saying.REPAIRED, Audience.THREAD),
         "node-failed": told(saying.NODE_FAILED, Audience.ONCALL),
+        "node-avoided": told(saying.NODE_AVOIDED, Audience.ONCALL),
         "overfull": told(saying.OVERFULL, Audience.ONCALL),
         "preempted-several": told(saying.GROUP, Audience.PERSON),
         **{f"burst-{args.kind}": _burst(args, who) for args, who in BURSTS},

@@ -398,6 +398,18 @@ class Interventions(Standing):
             nodes=self.nodes(args.nodes),
         )
 
+    def node_avoided(self, args: notices.NodeAvoidedArgs) -> Markup:
+        """To on-call: a node is used no more for a while; why, and how to undo it."""
+        return say(
+            "*避开节点* · {node}：{requests} 在其上的 pod 没有按时就绪。到 {until} 为止不再往上放"
+            "新的，已在运行的不受影响。请用 `kubectl describe node {node}` 查看。"
+            "要立即恢复使用请发 `/gpu undrain {node} reason …` ；"
+            "要停用更久请发 `/gpu drain {node} for 2d reason …` 。",
+            node=args.node,
+            requests=self.several([say("{id}", id=one) for one in args.held_up]),
+            until=date(args.until),
+        )
+
     def not_taken(self, args: notices.NotTakenArgs) -> Markup:
         """An object of the cluster cannot become a request; why is said below."""
         return say(

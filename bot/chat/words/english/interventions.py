@@ -405,6 +405,18 @@ class Interventions(Standing):
             nodes=self.nodes(args.nodes),
         )
 
+    def node_avoided(self, args: notices.NodeAvoidedArgs) -> Markup:
+        """To on-call: a node is used no more for a while; why, and how to undo it."""
+        return say(
+            "*Node avoided* · {node}: the pods of {requests} on it were not ready in time. Until "
+            "{until} nothing new is placed there; what runs there goes on. Look at it: `kubectl "
+            "describe node {node}`. `/gpu undrain {node} reason …` uses it again at once, "
+            "`/gpu drain {node} for 2d reason …` keeps it out for longer.",
+            node=args.node,
+            requests=self.several([say("{id}", id=one) for one in args.held_up]),
+            until=date(args.until),
+        )
+
     def not_taken(self, args: notices.NotTakenArgs) -> Markup:
         """An object of the cluster cannot become a request; why is said below."""
         return say(

@@ -99,6 +99,10 @@ class Interventions(Protocol):
         """To on-call: something was told to stop and does not go."""
         ...
 
+    def node_avoided(self, args: notices.NodeAvoidedArgs) -> Markup:
+        """To on-call: a node is used no more for a while; why, and how to undo it."""
+        ...
+
     def not_taken(self, args: notices.NotTakenArgs) -> Markup:
         """An object of the cluster cannot become a request; why is said below."""
         ...

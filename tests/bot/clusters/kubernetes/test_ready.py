@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from bot.byhand import Wish
+from bot.control.suspects import AVOIDED_FOR
 from scheduler.model import WaitReason, WorkloadId
 from scheduler.rest import Readiness
+from storage.audit import InterventionKind
+from storage.records import Audience
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse
+from tests.bot.house import ANA
 
 RULES = Readiness()
 READY_WITHIN = RULES.ready_in
@@ -161,19 +166,65 @@ def test_who_gets_no_node_in_time_keeps_the_place(house: KubeHouse) -> None:
     assert "most" not in figures  # no fault of its own: it is tried as often as it takes
 
 
-def test_a_node_that_holds_up_several_gangs_is_avoided(house: KubeHouse) -> None:
+def hold_up(house: KubeHouse) -> str:
+    """Three small Jobs on one node are not ready in time; the node."""
     for number in range(3):
         house.create_job(f"j{number}", pods=1, gpus=2)
     begin(house)
+    (node,) = {str(pod["spec"]["nodeName"]) for pod in house.pods()}
     house.step(READY_WITHIN)
     house.settle()
     house.step()
-    nodes = house.cluster.fleet.all()
-    closed = {node.name for node in nodes if not node.schedulable}
-    assert len(closed) == 1
-    house.run(3, pods=False)
-    there = {pod["spec"].get("nodeName") for pod in house.pods()}
-    assert not there & closed
+    return node
+
+
+def closed(house: KubeHouse) -> set[str]:
+    return {node.name for node in house.cluster.fleet.all() if not node.schedulable}
+
+
+def test_a_node_that_holds_up_several_gangs_is_avoided_for_a_while(house: KubeHouse) -> None:
+    node = hold_up(house)
+    assert closed(house) == {node}
+    (told,) = house.said("node-avoided")
+    assert told.notice.audience is Audience.ONCALL
+    held_up = [house.request(f"j{number}").id for number in range(3)]
+    assert (told.notice.args["node"], told.notice.args["held_up"]) == (node, held_up)
+    house.step(RULES.backoff)
+    house.run(3)
+    assert house.state("j0") is S.RUNNING
+    assert node not in house.bound().values()
+    house.step(AVOIDED_FOR)
+    assert closed(house) == set()
+    (over,) = house.said("intervention-over")
+    assert over.notice.audience is Audience.ONCALL
+
+
+def test_that_a_node_is_avoided_outlives_a_restart_and_ends_by_hand(house: KubeHouse) -> None:
+    node = hold_up(house)
+    house.restart()
+    house.step()
+    house.step()
+    assert closed(house) == {node}
+    assert len(house.said("node-avoided")) == 1
+    wish = Wish(kind=InterventionKind.UNDRAIN, target=node, reason="looked at it")
+    house.desk.intervene(ANA.id, wish, key="k", confirmed=True)
+    house.step()
+    assert closed(house) == set()
+
+
+def test_a_node_that_somebody_drained_stays_as_they_said(house: KubeHouse) -> None:
+    for number in range(3):
+        house.create_job(f"j{number}", pods=1, gpus=2)
+    begin(house)
+    (node,) = {str(pod["spec"]["nodeName"]) for pod in house.pods()}
+    wish = Wish(kind=InterventionKind.DRAIN, target=node, reason="fan", move=False)
+    house.desk.intervene(ANA.id, wish, key="k", confirmed=True)
+    house.step(READY_WITHIN)
+    house.settle()
+    house.step()
+    assert house.said("node-avoided") == []
+    house.step(AVOIDED_FOR)
+    assert closed(house) == {node}
 
 
 def test_a_lost_node_is_replaced_and_the_others_stay(house: KubeHouse) -> None:
