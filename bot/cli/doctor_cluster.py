@@ -11,7 +11,7 @@ from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Connection, Json, Refused
 from bot.clusters.kubernetes.facts import moment_of, node_of
 from bot.clusters.kubernetes.leader import LEASE
-from bot.clusters.kubernetes.rights import is_granted, rights
+from bot.clusters.kubernetes.rights import JOB_SET_GROUP, is_granted, rights
 from scheduler.layout import Flavor, Layout
 from scheduler.model import GPU, Node
 
@@ -19,6 +19,7 @@ SKEW = 30.0  # seconds by which our clock may differ from the API server's, whic
 PAGE = 500  # nodes asked for at once
 _SHOWN = 5  # names in one line
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+JOB_SETS = f"{JOB_SET_GROUP}/v1alpha2"
 ADMISSION = "admissionregistration.k8s.io"
 POLICIES = (
     ("mutatingadmissionpolicies", "gpubot-gate-pods"),
@@ -42,7 +43,7 @@ def examine_cluster(connection: Connection, layout: Layout | None, home: str) ->
     try:
         yield from _reach(connection)
         yield from _kinds(connection)
-        yield _rights(connection, home)
+        yield _rights(connection, home, job_sets=bool(_served(connection, JOB_SETS)))
         yield from _look(lambda: _namespaces(connection), "namespaces")
         yield from _look(lambda: _nodes(connection, layout), "gpu nodes")
         yield from _look(lambda: _policies(connection), "admission policies")
@@ -90,9 +91,7 @@ def _kinds(connection: Connection) -> Iterator[Finding]:
     else:
         cure = "use Kubernetes 1.29 or later"
         yield Finding(what="jobs", well=False, seen="batch/v1 is not served", cure=cure)
-    groups = {one["name"] for one in connection.get("/apis").get("groups") or ()}
-    sets = "served" if "jobset.x-k8s.io" in groups else "not installed, and not needed without it"
-    yield Finding(what="jobsets", well=True, seen=sets)
+    yield _job_sets(connection)
     missing = {kind for kind, _ in POLICIES} - _served(connection, f"{ADMISSION}/v1")
     if missing:
         yield Finding(
@@ -106,6 +105,17 @@ def _kinds(connection: Connection) -> Iterator[Finding]:
         yield Finding(what="policy kinds", well=True, seen="all are served")
 
 
+def _job_sets(connection: Connection) -> Finding:
+    groups = {one["name"] for one in connection.get("/apis").get("groups") or ()}
+    if JOB_SET_GROUP not in groups:
+        seen = "not installed, and not needed without it"
+        return Finding(what="jobsets", well=True, seen=seen)
+    if "jobsets" in _served(connection, JOB_SETS):
+        return Finding(what="jobsets", well=True, seen=f"{JOB_SETS} is served")
+    cure = f"install a JobSet that serves {JOB_SETS}; until then JobSets are not seen"
+    return Finding(what="jobsets", well=False, seen=f"{JOB_SETS} is not served", cure=cure)
+
+
 def _served(connection: Connection, version: str) -> set[str]:
     try:
         found = connection.get(f"/apis/{version}")
@@ -116,8 +126,8 @@ def _served(connection: Connection, version: str) -> set[str]:
     return {str(one["name"]) for one in found.get("resources") or ()}
 
 
-def _rights(connection: Connection, home: str) -> Finding:
-    asked = tuple(rights(home))
+def _rights(connection: Connection, home: str, *, job_sets: bool) -> Finding:
+    asked = tuple(rights(home, job_sets=job_sets))
     missing = [right for right in asked if not is_granted(connection, right)]
     if missing:
         seen = "missing: " + ", ".join(str(right) for right in missing)

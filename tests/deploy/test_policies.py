@@ -62,8 +62,16 @@ def pod(*gates: str, gpus: int = 1, init: int = 0) -> Document:
     return body
 
 
-def job(*, suspend: bool | None, team: str | None = "nlp") -> Document:
-    body: Document = {"metadata": {"name": "llama"}, "spec": {}}
+def job(
+    *,
+    suspend: bool | None,
+    team: str | None = "nlp",
+    kind: str = "Job",
+    owner: Document | None = None,
+) -> Document:
+    body: Document = {"kind": kind, "metadata": {"name": "llama"}, "spec": {}}
+    if owner is not None:
+        body["metadata"]["ownerReferences"] = [owner]
     if team is not None:
         body["metadata"]["labels"] = {"gpubot.dev/team": team}
     if suspend is not None:
@@ -110,6 +118,9 @@ def test_only_the_bot_starts_a_job_that_waits() -> None:
     waits, runs = job(suspend=True), job(suspend=False)
     (said,) = denied("guard-jobs", waits, runs, ALICE)
     assert said == "Job llama waits for GPUs of team nlp: only gpubot may start it"
+    sets = job(suspend=True, kind="JobSet"), job(suspend=False, kind="JobSet")
+    (said,) = denied("guard-jobs", *sets, ALICE)
+    assert said == "JobSet llama waits for GPUs of team nlp: only gpubot may start it"
     assert denied("guard-jobs", waits, job(suspend=None), ALICE)
     assert denied("guard-jobs", waits, runs, BOT) == []
     assert denied("guard-jobs", runs, waits, ALICE) == []  # its owner may stop it
@@ -131,4 +142,33 @@ def test_the_label_is_neither_taken_off_nor_put_on_what_runs() -> None:
 def test_a_job_of_the_bot_itself_is_not_suspended() -> None:
     policy = spec("suspend-jobs")
     for user, held in ((ALICE, True), (BOT, False)):
-        assert matches(policy, request={"userInfo": {"username": user}}) == held
+        made = job(suspend=False)
+        assert matches(policy, object=made, request={"userInfo": {"username": user}}) == held
+
+
+def owned_by(kind: str, version: str, *, controller: bool = True) -> Document:
+    return {"kind": kind, "apiVersion": version, "name": "llama", "controller": controller}
+
+
+@pytest.mark.parametrize(
+    ("owner", "free"),
+    [
+        (owned_by("JobSet", "jobset.x-k8s.io/v1alpha2"), True),
+        (owned_by("JobSet", "jobset.x-k8s.io/v1alpha2", controller=False), False),
+        (owned_by("JobSet", "other.example/v1"), False),
+        (owned_by("CronJob", "batch/v1"), False),
+        (None, False),
+    ],
+)
+def test_the_jobs_of_a_job_set_follow_it(owner: Document | None, free: bool) -> None:
+    request = {"userInfo": {"username": "system:serviceaccount:jobset-system:jobset"}}
+    waits, runs = (job(suspend=suspend, owner=owner) for suspend in (True, False))
+    assert matches(spec("suspend-jobs"), object=runs, request=request) != free
+    assert (denied("guard-jobs", waits, runs, ALICE) == []) == free
+
+
+@pytest.mark.parametrize("name", ["suspend-jobs", "guard-jobs"])
+def test_job_sets_are_held_like_jobs(name: str) -> None:
+    rules = spec(name)["matchConstraints"]["resourceRules"]
+    assert [rule["resources"] for rule in rules] == [["jobs"], ["jobsets"]]
+    assert rules[1]["apiGroups"] == ["jobset.x-k8s.io"]

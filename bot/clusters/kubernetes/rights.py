@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from bot.clusters.kubernetes.connection import Connection, Json
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+JOB_SET_GROUP = "jobset.x-k8s.io"
 _READ = ("get", "list", "watch")
 
 
@@ -53,7 +54,7 @@ NEEDS = (
     Need(group="", resources=("pods",), verbs=(*_READ, "create", "patch", "delete")),
     Need(group="", resources=("pods/eviction",), verbs=("create",)),
     Need(group="batch", resources=("jobs",), verbs=(*_READ, "create", "patch", "delete")),
-    Need(group="jobset.x-k8s.io", resources=("jobsets",), verbs=(*_READ, "patch")),
+    Need(group=JOB_SET_GROUP, resources=("jobsets",), verbs=(*_READ, "patch")),
     Need(group="apps", resources=("deployments", "replicasets", "statefulsets"), verbs=_READ),
     Need(group="events.k8s.io", resources=("events",), verbs=("create",)),
     Need(
@@ -77,9 +78,14 @@ NEEDS = (
 )
 
 
-def rights(home: str) -> Iterator[Right]:
-    """Each right by itself; `home` is the namespace of the bot."""
+def rights(home: str, *, job_sets: bool = True) -> Iterator[Right]:
+    """Each right by itself; `home` is the namespace of the bot.
+
+    Without `job_sets`, those for JobSets are left out: they are not installed.
+    """
     for need in NEEDS:
+        if need.group == JOB_SET_GROUP and not job_sets:
+            continue
         for resource in need.resources:
             for verb in need.verbs:
                 yield Right(

@@ -16,6 +16,7 @@ from bot.clusters.kubernetes.connection import Connection
 from bot.clusters.kubernetes.rights import rights
 from scheduler.layout import Layout
 from scheduler.policy import compile_policy, load_policy
+from tests.kube.jobsets import JOB_SET
 from tests.kube.kinds import MUTATING_POLICY
 from tests.kube.rights import shipped
 from tests.kube.server import ApiServer
@@ -97,6 +98,26 @@ def test_each_right_that_is_missing_is_named(api: ApiServer, right: object) -> N
     (missing,) = [one for one in odd(api) if one.what == "rights"]
     assert str(right) in missing.seen
     assert not missing.well
+
+
+def test_rights_for_job_sets_matter_only_where_those_are_installed(api: ApiServer) -> None:
+    less = [rule for rule in shipped() if "jobsets" not in rule.resources]
+    api.cluster.gate.grant("bot-token", *less)
+    api.withdraw_job_sets()
+    assert odd(api) == []
+    assert {one.what: one.seen for one in examine(api)}["jobsets"].startswith("not installed")
+    api.serve_job_sets()
+    (missing,) = odd(api)
+    assert (missing.what, missing.well) == ("rights", False)
+    assert "watch jobsets.jobset.x-k8s.io" in missing.seen
+
+
+def test_a_job_set_of_another_version_is_told(api: ApiServer) -> None:
+    api.withdraw_job_sets()
+    api.cluster.kinds.add(dataclasses.replace(JOB_SET, version="v1beta1"))
+    (found,) = odd(api)
+    assert (found.what, found.well) == ("jobsets", False)
+    assert found.seen == "jobset.x-k8s.io/v1alpha2 is not served"
 
 
 def test_the_rights_asked_for_are_those_that_are_shipped() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.clusters.kubernetes import names
+from bot.clusters.kubernetes.connection import Refused
 from bot.rows import card_of, queue_row
 from bot.terms import Terms
 from scheduler.rest import Readiness
@@ -331,3 +332,22 @@ def test_it_goes_on_after_the_bot_was_away(house: KubeHouse) -> None:
     house.finish_pods()
     house.run()
     assert house.state("train") is S.FINISHED
+
+
+def test_under_the_policies_only_the_bot_starts_it_and_its_controller_does_the_rest(
+    house: KubeHouse,
+) -> None:
+    house.api.policies.install_shipped()
+    labelled = part("workers", pods=2, gpus=8)
+    labelled["template"]["metadata"] = {"labels": {names.TEAM: "nlp"}}
+    again = {"failurePolicy": {"maxRestarts": 1}}
+    house.create_job_set("train", LEADER, labelled, suspend=False, **again)
+    assert house.job_set("train")["spec"]["suspend"]
+    with pytest.raises(Refused, match="JobSet train waits for GPUs of team nlp: only gpubot may"):
+        house.person.patch(f"{JOB_SETS}/train", {"spec": {"suspend": False}})
+    house.run()
+    assert house.state("train") is S.RUNNING
+    house.finish_pods(exit_code=1)
+    house.run(5)
+    assert house.job_set("train")["status"]["restarts"] == 1
+    assert (house.state("train"), len(house.bound())) == (S.RUNNING, 3)

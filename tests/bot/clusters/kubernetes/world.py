@@ -211,12 +211,13 @@ class World:
                     if "gpubot.dev/team" in (j.body["metadata"].get("labels") or {})
                 }
                 sets = {j.body["metadata"]["uid"]: _version(j.body) for j in store.all(JOB_SET)}
-                nodes = {n.body["metadata"]["name"]: _is_ready(n.body) for n in store.all(NODE)}
+                nodes = {n.body["metadata"]["name"]: _state(n.body) for n in store.all(NODE)}
                 return (
                     pods == {p.uid: p.version for p in mirror.pods.items.values()}
                     and jobs == {j.uid: j.version for j in mirror.jobs.items.values()}
                     and sets == {j.uid: j.version for j in mirror.job_sets.items.values()}
-                    and nodes == {n.name: n.ready for n in mirror.nodes.items.values()}
+                    and nodes
+                    == {n.name: (n.ready, dict(n.labels)) for n in mirror.nodes.items.values()}
                 )
 
         wait_until(same, "the mirror to be as the cluster is")
@@ -227,6 +228,10 @@ class World:
 
 def _version(body: Json) -> str:
     return str(body["metadata"]["resourceVersion"])
+
+
+def _state(body: Json) -> tuple[bool, Json]:
+    return _is_ready(body), dict(body["metadata"].get("labels") or {})
 
 
 def _is_ready(body: Json) -> bool:
