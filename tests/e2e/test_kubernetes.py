@@ -132,17 +132,27 @@ def test_replicas_come_and_go_as_their_autoscaler_says(kube: KubeRig) -> None:
     )
     kube.until(lambda: kube.phases() == ["Running", "Running"])
     kube.until(lambda: [one.state for one in kube.open()] == [S.RUNNING, S.RUNNING])
-    first = {one.id for one in kube.open()}
-    for request in first:
-        kube.wait_for(lea, request)
+    head = min(one.id for one in kube.open())
+    kube.wait_for(lea, f"*Started* · {head}")
+    kube.wait_for(lea, f"*Running* · {head} · Deployment {TEAM}/chat · 2 replicas")
     kube.house.person.patch(f"{deployments}/chat", {"spec": {"replicas": 3}})
     kube.until(lambda: len(kube.open()) == 3)
+    kube.wait_for(lea, f"*2 of 3 running* · {head}")
+    answer = kube.command(lea, f"/gpu release {head}")["text"]
+    assert "--replicas=2" in answer
     kube.house.person.patch(f"{deployments}/chat", {"spec": {"replicas": 1}})
     kube.until(lambda: kube.phases() == ["Running"])
     (left,) = kube.until(lambda: kube.open() if len(kube.open()) == 1 else None)
     assert left.state is S.RUNNING
     kube.settled()
     assert kube.house.desk.card(left.id).nodes
+    told = [message["text"] for message in kube.said(lea, f"Deployment {TEAM}/chat")]
+    assert sorted(text.partition(" · ")[0] for text in told) == [
+        "*Running*",
+        "*Started*",
+    ]
+    story = "\n".join(kube.thread_of(lea, f"*Running* · {head}"))
+    assert story.count("R-") == 1 + 2 + 2  # the card, two starts, two ends
 
 
 def test_a_group_of_pods_waits_for_its_last_and_ends_with_it(kube: KubeRig) -> None:
