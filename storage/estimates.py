@@ -6,6 +6,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Collection
 
+from sqlalchemy import ColumnElement
 from sqlmodel import Session, col, delete, select, update
 
 from storage.records import Estimate
@@ -34,23 +35,18 @@ class Estimates:
         wanted = select(EstimateRow.request).where(col(EstimateRow.request).in_(requests))
         return frozenset(self._session.exec(wanted))
 
-    def forget(self, request_id: str) -> None:
-        """Remove the estimate of a request that has not started."""
+    def forget(self, requests: Collection[str]) -> None:
+        """Remove the estimates of those of the requests that have not started."""
         self._session.flush()
-        self._session.exec(
-            delete(EstimateRow).where(
-                col(EstimateRow.request) == request_id, col(EstimateRow.started).is_(None)
-            )
-        )
+        if requests:
+            self._session.exec(delete(EstimateRow).where(*_open(requests)))
 
-    def settle(self, request_id: str, started: dt.datetime) -> None:
-        """Write down that a request has started for the first time."""
+    def settle(self, requests: Collection[str], started: dt.datetime) -> None:
+        """Write down that requests have started, unless they had before."""
         self._session.flush()
-        self._session.exec(
-            update(EstimateRow)
-            .where(col(EstimateRow.request) == request_id, col(EstimateRow.started).is_(None))
-            .values(started=started)
-        )
+        if requests:
+            changed = update(EstimateRow).where(*_open(requests)).values(started=started)
+            self._session.exec(changed)
 
     def settled(self, since: dt.datetime, until: dt.datetime) -> tuple[Estimate, ...]:
         """Return the estimates of requests that started in a period, by start and id."""
@@ -61,6 +57,10 @@ class Estimates:
             .order_by(started, col(EstimateRow.request))
         )
         return tuple(_record(row) for row in self._session.exec(wanted))
+
+
+def _open(requests: Collection[str]) -> tuple[ColumnElement[bool], ...]:
+    return col(EstimateRow.request).in_(sorted(requests)), col(EstimateRow.started).is_(None)
 
 
 def _record(row: EstimateRow) -> Estimate:

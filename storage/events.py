@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
-from sqlmodel import Session, col, delete, select, update
+from sqlmodel import Session, col, delete, insert, select, update
 
 from storage.records import DeskEvent, EventKind, Json
 from storage.tables import EventRow
@@ -30,6 +30,15 @@ class Events:
         self._session.add(row)
         self._session.flush()
         return _record(row)
+
+    def add_all(self, events: Iterable[tuple[EventKind, str, str, dt.datetime]]) -> None:
+        """Store many events without arguments (kind, request, actor, at), in this order."""
+        values = [
+            {"kind": kind, "request": request, "actor": actor, "at": at, "args": None}
+            for kind, request, actor, at in events
+        ]
+        if values:
+            self._session.exec(insert(EventRow), params=values)
 
     def unhandled(self, limit: int | None = None) -> tuple[DeskEvent, ...]:
         """Return the events that wait for the control loop, in order of id."""

@@ -363,10 +363,8 @@ class Ledger:
             since = None if first else work.grants.last_end(grant.request)
             waited = grant.waited if since is None else (grant.begun - since).total_seconds()
             work.grants.open(dataclasses.replace(grant, waited=max(0.0, waited)))
-        for request_id in self._void:
-            work.estimates.forget(request_id)
-        for request_id in self._started:
-            work.estimates.settle(request_id, self.at)
+        work.estimates.forget(self._void)
+        work.estimates.settle(self._started, self.at)
         for request in self._handed:
             owner, team = request.workload.owner, request.workload.team
             work.grants.hand_over(request.decision, self.at, owner=owner, team=team)

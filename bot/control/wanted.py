@@ -75,15 +75,17 @@ class WantedDesk:
             for one in in_order(wanted)
             if _is_news(known.get(one.ref.uid), one)
         ]
+        added: list[tuple[Wanted, Workload]] = []
         with self.store.write(fence) as work:
             for one, found in planned:
                 before = known.get(one.ref.uid)
                 if isinstance(found, Refused):
                     refused.append((one.ref, self._tell(work, one, found, now)))
                 elif before is None:
-                    _add(work, one, found, families, now)
+                    added.append((one, found))
                 else:
                     _amend(work, before, one, found, self.terms, now)
+            _add(work, added, families, now)
             for uid in unwanted:
                 _let_go(work, known.get(uid), now)
         return refused
@@ -228,25 +230,37 @@ def _is_news(known: Request | None, wanted: Wanted) -> bool:
     return known is None or (not known.state.final and known.ref != wanted.ref)
 
 
-def _add(work: Work, wanted: Wanted, planned: Workload, families: Families, now: Seconds) -> None:
-    request_id = work.requests.next_id()
+def _add(
+    work: Work, added: Sequence[tuple[Wanted, Workload]], families: Families, now: Seconds
+) -> None:
+    """Store all that is new, in a few statements however much it is."""
+    if not added:
+        return
     at = moment(now)
-    head = families.head(wanted, request_id)
-    if head is not None:
-        planned = dataclasses.replace(planned, replica=number_of(request_id))
-    request = Request(
-        id=request_id,
-        workload=named(planned, request_id),
-        state=RequestState.WAITING,
-        source=Source.CLUSTER,
-        text=f"{wanted.ref.kind} {wanted.ref.namespace}/{wanted.ref.name}",
-        created=at,
-        changed=at,
-        ref=wanted.ref,
-        head=head,
+    ids = work.requests.next_ids(len(added))
+    requests = []
+    for request_id, (wanted, planned) in zip(ids, added, strict=True):
+        head = families.head(wanted, request_id)
+        workload = named(planned, request_id)
+        if head is not None:
+            workload = dataclasses.replace(workload, replica=number_of(request_id))
+        requests.append(
+            Request(
+                id=request_id,
+                workload=workload,
+                state=RequestState.WAITING,
+                source=Source.CLUSTER,
+                text=f"{wanted.ref.kind} {wanted.ref.namespace}/{wanted.ref.name}",
+                created=at,
+                changed=at,
+                ref=wanted.ref,
+                head=head,
+            )
+        )
+    work.requests.add_all(requests)
+    work.events.add_all(
+        (EventKind.SUBMIT, request.id, request.workload.owner, at) for request in requests
     )
-    work.requests.add(request)
-    work.events.add(EventKind.SUBMIT, request_id, planned.owner, at)
 
 
 def _amend(

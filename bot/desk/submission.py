@@ -100,9 +100,9 @@ class Submission(Office):
                 for request_id, (load, workload) in zip(ids, good, strict=True)
             ]
             work.requests.add_all(requests)
-            for request in requests:
-                owner = request.workload.owner
-                work.events.add(EventKind.SUBMIT, request.id, owner, request.created)
+            work.events.add_all(
+                (EventKind.SUBMIT, one.id, one.workload.owner, one.created) for one in requests
+            )
             work.settings.put(fed)
         self._control.wake()
         return ids

@@ -32,8 +32,8 @@ def test_an_estimate_is_compared_with_the_first_start(store: Store) -> None:
     with store.write() as work:
         assert work.estimates.known([one, other, "R-9"]) == {one, other}
         for started in (later(1500), later(9000)):  # a second start changes nothing
-            work.estimates.settle(one, started)
-        work.estimates.settle(other, later(60))
+            work.estimates.settle([one], started)
+        work.estimates.settle([other], later(60))
     with store.read() as view:
         found = view.estimates.settled(AT, later(86400))
         assert [(e.request, e.error, e.waited) for e in found] == [
