@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from datetime import timedelta
 
 from tests.kube.cluster import Cluster, Target
-from tests.kube.documents import Json, controller_of, copy_of, dig
+from tests.kube.documents import Json, condition_of, controller_of, copy_of, dig
 from tests.kube.kinds import POD, Kind
 from tests.kube.operations import create
 from tests.kube.ownership import Manager, note_update
@@ -78,6 +80,17 @@ def is_finished(body: Json) -> bool:
 
 def is_active(body: Json) -> bool:
     return not is_terminating(body) and not is_finished(body)
+
+
+def is_ready(body: Json) -> bool:
+    condition = condition_of(body, "Ready")
+    return condition is not None and condition["status"] == "True" and not is_terminating(body)
+
+
+def template_hash(owner: Stored) -> str:
+    """A name for a template: the same for the same template."""
+    text = json.dumps(owner.body["spec"]["template"], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:10]
 
 
 def put_changed(cluster: Cluster, stored: Stored, **parts: Json) -> Stored:

@@ -6,7 +6,7 @@ from typing import Any
 
 from kubernetes import client as kube
 
-from tests.kube.samples import job
+from tests.kube.samples import job, pod_spec
 from tests.kube.server import ApiServer
 
 
@@ -99,6 +99,74 @@ def test_deployment_fills_up_and_replaces_what_is_evicted(api_server: ApiServer)
     core.create_namespaced_pod_eviction(first, "team", eviction)
     api_server.controllers.settle()
     assert len(_pods(api_server)) == 3
+
+
+def _stateful_set(api: ApiServer, **more: object) -> Any:
+    apps: Any = kube.AppsV1Api(api.client("bot"))
+    spec = {
+        "replicas": 2,
+        "serviceName": "db",
+        "selector": {"matchLabels": {"app": "db"}},
+        "template": {"metadata": {"labels": {"app": "db"}}, "spec": pod_spec(1)},
+        **more,
+    }
+    apps.create_namespaced_stateful_set("team", {"metadata": {"name": "db"}, "spec": spec})
+    for _ in range(3):
+        api.controllers.settle()
+        api.kubelet.start_all()
+    api.controllers.settle()
+    image = {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "x:2"}]}}}}
+    apps.patch_namespaced_stateful_set("db", "team", image)
+    return apps
+
+
+def _images(api: ApiServer) -> dict[str, str]:
+    return {pod.metadata.name: pod.spec.containers[0].image for pod in _pods(api)}
+
+
+def test_stateful_set_rolls_from_its_highest_ordinal_down(api_server: ApiServer) -> None:
+    apps = _stateful_set(api_server)
+    api_server.controllers.settle()
+    gone = [pod.metadata.name for pod in _pods(api_server) if pod.metadata.deletion_timestamp]
+    assert gone == ["db-1"]
+    api_server.kubelet.confirm_all()
+    api_server.controllers.settle()
+    assert _images(api_server) == {"db-0": "example.com/train:1", "db-1": "x:2"}
+    status = apps.read_namespaced_stateful_set("db", "team").status
+    assert status.current_revision != status.update_revision
+    assert (status.ready_replicas, status.updated_replicas) == (1, 1)
+    api_server.kubelet.start_all()
+    api_server.controllers.settle()
+    api_server.kubelet.confirm_all()
+    api_server.controllers.settle()
+    api_server.kubelet.start_all()
+    api_server.controllers.settle()
+    assert set(_images(api_server).values()) == {"x:2"}
+    status = apps.read_namespaced_stateful_set("db", "team").status
+    assert status.current_revision == status.update_revision
+    assert status.updated_replicas == 2
+
+
+def test_stateful_set_updates_on_delete_only_what_is_deleted(api_server: ApiServer) -> None:
+    _stateful_set(api_server, updateStrategy={"type": "OnDelete"})
+    api_server.controllers.settle()
+    assert set(_images(api_server).values()) == {"example.com/train:1"}
+    core: Any = kube.CoreV1Api(api_server.client("bot"))
+    core.delete_namespaced_pod("db-0", "team")
+    api_server.kubelet.confirm_all()
+    api_server.controllers.settle()
+    assert _images(api_server) == {"db-0": "x:2", "db-1": "example.com/train:1"}
+
+
+def test_stateful_set_leaves_what_is_below_the_partition(api_server: ApiServer) -> None:
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
+    _stateful_set(api_server, updateStrategy=rolling)
+    for _ in range(3):
+        api_server.controllers.settle()
+        api_server.kubelet.confirm_all()
+        api_server.controllers.settle()
+        api_server.kubelet.start_all()
+    assert _images(api_server) == {"db-0": "example.com/train:1", "db-1": "x:2"}
 
 
 def test_job_set_lets_its_jobs_go_together(api_server: ApiServer) -> None:

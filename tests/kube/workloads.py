@@ -1,9 +1,6 @@
-"""The controllers of Deployments, ReplicaSets and StatefulSets, one pass at a time."""
+"""The controllers of Deployments and ReplicaSets, one pass at a time, and that of StatefulSets."""
 
 from __future__ import annotations
-
-import hashlib
-import json
 
 from tests.kube.children import (
     back_off,
@@ -13,16 +10,19 @@ from tests.kube.children import (
     is_active,
     is_backed_off,
     is_finished,
+    is_ready,
     is_terminating,
     pod_from_template,
     put_changed,
+    template_hash,
     write_status,
 )
 from tests.kube.cluster import Cluster
 from tests.kube.deployment_status import deployment_status
-from tests.kube.documents import Json, annotations_of, condition_of, copy_of, dig, labels_of
+from tests.kube.documents import Json, annotations_of, copy_of, dig, labels_of
 from tests.kube.kinds import DEPLOYMENT, POD, REPLICA_SET, STATEFUL_SET
 from tests.kube.recorder import record
+from tests.kube.stateful_sets import step_stateful_set
 from tests.kube.statuses import Refusal
 from tests.kube.store import Stored
 
@@ -42,7 +42,7 @@ def step_workloads(cluster: Cluster) -> int:
     for replica_set in cluster.store.all(REPLICA_SET):
         _step_replica_set(cluster, replica_set, pods)
     for stateful_set in cluster.store.all(STATEFUL_SET):
-        _step_stateful_set(cluster, stateful_set, pods)
+        step_stateful_set(cluster, stateful_set, pods)
     sets = by_controller(cluster, REPLICA_SET)
     pods = by_controller(cluster, POD)
     for deployment in cluster.store.all(DEPLOYMENT):
@@ -52,20 +52,9 @@ def step_workloads(cluster: Cluster) -> int:
             for each in owned
             for pod in pods.get(each.body["metadata"]["uid"], [])
         )
-        status = deployment_status(cluster, deployment, owned, _hash_of(deployment), ending)
+        status = deployment_status(cluster, deployment, owned, template_hash(deployment), ending)
         write_status(cluster, deployment, status)
     return cluster.store.version - started
-
-
-def _hash_of(owner: Stored) -> str:
-    """A name for a template: the same for the same template."""
-    text = json.dumps(owner.body["spec"]["template"], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:10]
-
-
-def is_ready(body: Json) -> bool:
-    condition = condition_of(body, "Ready")
-    return condition is not None and condition["status"] == "True" and not is_terminating(body)
 
 
 def _share(value: object, total: int, *, up: bool) -> int:
@@ -82,7 +71,9 @@ def _step_deployment(cluster: Cluster, deployment: Stored, sets: dict[str, list[
     surge = _share(rolling.get("maxSurge", 0), wanted, up=True)
     missing = _share(rolling.get("maxUnavailable", 0), wanted, up=False)
     owned = sets.get(uid, [])
-    newest = next((s for s in owned if labels_of(s.body).get(_HASH) == _hash_of(deployment)), None)
+    newest = next(
+        (s for s in owned if labels_of(s.body).get(_HASH) == template_hash(deployment)), None
+    )
     old = [each for each in owned if each is not newest and each.body["spec"]["replicas"]]
     if newest is None:
         running = sum(each.body["spec"]["replicas"] for each in old)
@@ -107,7 +98,7 @@ def _new_replica_set(
     cluster: Cluster, deployment: Stored, revision: int, limit: int, replicas: int
 ) -> Stored:
     spec = deployment.body["spec"]
-    mark = _hash_of(deployment)
+    mark = template_hash(deployment)
     template = copy_of(spec["template"])
     labels = {**labels_of(template), _HASH: mark}
     template.setdefault("metadata", {})["labels"] = labels
@@ -228,84 +219,4 @@ def _replica_set_status(replica_set: Stored, pods: list[Stored]) -> Json:
         is_terminating(pod.body) and not is_finished(pod.body) for pod in pods
     )
     status["observedGeneration"] = replica_set.body["metadata"].get("generation", 1)
-    return status
-
-
-def _step_stateful_set(
-    cluster: Cluster, stateful_set: Stored, pods: dict[str, list[Stored]]
-) -> None:
-    if is_terminating(stateful_set.body):
-        return
-    spec, name = stateful_set.body["spec"], stateful_set.key[1]
-    mark = f"{name}-{_hash_of(stateful_set)}"
-    owned = {pod.key[1]: pod for pod in pods.get(stateful_set.body["metadata"]["uid"], [])}
-    ordered = spec["podManagementPolicy"] == "OrderedReady"
-    for rank in range(spec["replicas"]):
-        pod = owned.get(f"{name}-{rank}")
-        if pod is None and not is_backed_off(cluster, stateful_set):
-            _make_ordinal(cluster, stateful_set, rank, mark)
-        if ordered and (pod is None or not is_ready(pod.body)):
-            break
-    surplus = [f"{name}-{rank}" for rank in range(len(owned) + spec["replicas"] - 1, -1, -1)]
-    for each in surplus:
-        rank = int(each.rpartition("-")[2])
-        pod = owned.get(each)
-        if pod is not None and rank >= spec["replicas"] and not is_terminating(pod.body):
-            delete_child(cluster, pod)
-            message = f"Delete Pod {each} in StatefulSet {name} successful"
-            _tell_stateful(cluster, stateful_set, "SuccessfulDelete", message)
-            if ordered:
-                break
-    now = by_controller(cluster, POD).get(stateful_set.body["metadata"]["uid"], [])
-    write_status(cluster, stateful_set, _stateful_set_status(stateful_set, now, mark))
-
-
-def _make_ordinal(cluster: Cluster, stateful_set: Stored, rank: int, mark: str) -> None:
-    name = stateful_set.key[1]
-    own = f"{name}-{rank}"
-    body = pod_from_template(
-        stateful_set.body["spec"]["template"], name=own, generateName=f"{name}-"
-    )
-    body["metadata"]["labels"] = {
-        **body["metadata"].get("labels", {}),
-        "apps.kubernetes.io/pod-index": str(rank),
-        "controller-revision-hash": mark,
-        "statefulset.kubernetes.io/pod-name": own,
-    }
-    body["spec"]["hostname"] = own
-    service = stateful_set.body["spec"].get("serviceName")
-    if service:
-        body["spec"]["subdomain"] = service
-    try:
-        create_child(cluster, stateful_set, POD, body)
-    except Refusal as refusal:
-        message = f"create Pod {own} in StatefulSet {name} failed error: {refusal.message}"
-        _tell_stateful(cluster, stateful_set, "FailedCreate", message)
-        back_off(cluster, stateful_set)
-        return
-    message = f"Create Pod {own} in StatefulSet {name} successful"
-    _tell_stateful(cluster, stateful_set, "SuccessfulCreate", message)
-
-
-def _tell_stateful(cluster: Cluster, about: Stored, reason: str, message: str) -> None:
-    warning = reason.startswith("Failed")
-    record(cluster, about, reason, message, by="statefulset-controller", warning=warning)
-
-
-def _stateful_set_status(stateful_set: Stored, pods: list[Stored], mark: str) -> Json:
-    live = [pod.body for pod in pods]
-    ready = sum(is_ready(body) for body in live)
-    current = sum(not is_terminating(body) for body in live)
-    status: Json = {
-        "observedGeneration": stateful_set.body["metadata"].get("generation", 1),
-        "replicas": len(live),
-        "availableReplicas": ready,
-        "collisionCount": 0,
-        "currentRevision": mark,
-        "updateRevision": mark,
-    }
-    if ready:
-        status["readyReplicas"] = ready
-    if current:
-        status["currentReplicas"] = status["updatedReplicas"] = current
     return status

@@ -2,78 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from bot.asks import Ask
-from bot.byhand import Intervened, Wish
-from bot.views import FamilyView, RefusalCode, Refused, WhyView
-from storage.audit import InterventionKind
-from storage.records import Audience, OutboxState, Request
+from bot.views import RefusalCode, Refused, WhyView
+from storage.records import Audience, OutboxState
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse
+from tests.bot.clusters.kubernetes.serving import (
+    counts,
+    deploy,
+    family,
+    new_image,
+    open_requests,
+    scale,
+    stop,
+)
 from tests.bot.clusters.kubernetes.world import TEAM
-from tests.bot.house import ADA, ANA, BEN, LEA
-from tests.kube.samples import GATE, pod_spec
-
-PATH = f"/apis/apps/v1/namespaces/{TEAM}/deployments"
-
-
-def deploy(house: KubeHouse, replicas: int, name: str = "chat", **marks: str) -> None:
-    labels = {"app": name, "gpubot.dev/team": "nlp"}
-    labels |= {f"gpubot.dev/{mark}": text for mark, text in marks.items()}
-    body: dict[str, Any] = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": {"app": name}},
-            "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": pod_spec(8, schedulingGates=[{"name": GATE}]),
-            },
-        },
-    }
-    house.person.post(PATH, body)
-
-
-def scale(house: KubeHouse, replicas: int) -> None:
-    house.person.patch(f"{PATH}/chat", {"spec": {"replicas": replicas}})
-
-
-def new_image(house: KubeHouse) -> None:
-    spec = pod_spec(8, schedulingGates=[{"name": GATE}])
-    spec["containers"][0]["image"] = "example.com/serve:2"
-    house.person.patch(f"{PATH}/chat", {"spec": {"template": {"spec": spec}}})
-
-
-def open_requests(house: KubeHouse) -> list[Request]:
-    return [request for request in house.requests() if not request.state.final]
-
-
-def family(house: KubeHouse) -> FamilyView:
-    """The family as its card shows it, whoever of it is asked."""
-    found = house.desk.card(house.requests()[0].card).opens
-    assert found is not None
-    return found
-
-
-def counts(house: KubeHouse) -> tuple[int, int]:
-    seen = family(house)
-    return seen.running, seen.waiting
-
-
-def stop(house: KubeHouse, request: str) -> None:
-    """Have a replica stopped by an admin, and let the grace pass."""
-    wish = Wish(kind=InterventionKind.PREEMPT, target=request, reason="test")
-    done = house.desk.intervene(ANA.id, wish, key=f"stop {request}", confirmed=True)
-    assert isinstance(done, Intervened)
-    house.run(2)
-    house.pass_time(301.0)
-    house.run(6)
+from tests.bot.house import ADA, BEN, LEA
 
 
 def test_each_replica_is_a_request_and_the_autoscaler_keeps_working(house: KubeHouse) -> None:
@@ -107,7 +53,7 @@ def test_all_replicas_have_one_card_one_post_and_one_thread(house: KubeHouse) ->
     (line,) = [one for one in told if one.audience is Audience.THREAD]
     assert line.args["started"] == post.args["started"]
     assert not house.said("admitted")
-    house.person.patch(f"{PATH}/chat", {"spec": {"replicas": 0}})
+    scale(house, 0)
     house.run(5)
     with house.store.read() as view:
         everything = view.outbox.items(*OutboxState)
