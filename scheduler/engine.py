@@ -409,6 +409,11 @@ class Engine:
         """All nodes as they were last observed, by name."""
         return tuple(node for _, node in sorted(self._state.nodes.known.items()))
 
+    def checkpoint(self, workload: WorkloadId) -> Seconds | None:
+        """When somebody who runs last saved his progress; None if that is not known."""
+        running = self._state.running.get(workload)
+        return None if running is None else running.checkpoint
+
     def holds(self, workload: WorkloadId) -> bool:
         """Whether it holds capacity, be it that it was told to stop."""
         return workload in self._state.running

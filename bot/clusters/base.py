@@ -12,7 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from scheduler.model import Admission, Node, NodeName, PodSet, Seconds, Workload, WorkloadId
+from scheduler.model import (
+    Admission,
+    Node,
+    NodeName,
+    PodSet,
+    PodSetAssignment,
+    Seconds,
+    Workload,
+    WorkloadId,
+)
 from storage.records import ObjectRef, Recipe
 
 
@@ -139,6 +148,26 @@ class PodsLost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shrunk:
+    """Pods of a running gang are done for good: what is left of each pod set of its grant."""
+
+    workload: WorkloadId
+    decision: str
+    left: tuple[PodSetAssignment, ...]
+    at: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """A running gang has saved its progress at `saved`: a stop loses only what comes after."""
+
+    workload: WorkloadId
+    decision: str
+    saved: Seconds
+    at: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """An object that somebody made in the cluster waits to be let in; told again when it changes.
 
@@ -163,8 +192,22 @@ class Unwanted:
 
 
 ClusterEvent = (
-    Started | Gone | NodeSeen | NodeGone | NodeFailed | NodeSuspect | PodsLost | Wanted | Unwanted
+    Started
+    | Gone
+    | NodeSeen
+    | NodeGone
+    | NodeFailed
+    | NodeSuspect
+    | PodsLost
+    | Shrunk
+    | Saved
+    | Wanted
+    | Unwanted
 )
+
+
+OF_GANGS = (Started, Gone, PodsLost, Shrunk, Saved)
+"""Those of the events that are about an attempt of a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

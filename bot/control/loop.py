@@ -18,14 +18,12 @@ from typing import TypeVar
 
 from bot.clock import Clock, WallClock, moment
 from bot.clusters.base import (
+    OF_GANGS,
     Action,
     Cluster,
     ClusterEvent,
     ClusterUnreachable,
-    Gone,
     NodeFailed,
-    PodsLost,
-    Started,
 )
 from bot.control import decided, interventions, observed, orders, recovery, remarks
 from bot.control.inforce import ByHand, read_by_hand
@@ -354,9 +352,7 @@ class Control:
             by_hand = read_by_hand(view)
             asked = view.events.unhandled()
             wanted = {order.request for order in asked}
-            wanted.update(
-                event.workload for event in seen if isinstance(event, (Started, Gone, PodsLost))
-            )
+            wanted.update(event.workload for event in seen if isinstance(event, OF_GANGS))
             if wanted:
                 ledger.put(view.requests.by_ids(sorted(wanted)).values())
         return asked, by_hand

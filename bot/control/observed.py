@@ -18,6 +18,8 @@ from bot.clusters.base import (
     NodeGone,
     NodeSeen,
     PodsLost,
+    Saved,
+    Shrunk,
     Started,
 )
 from bot.control import announce
@@ -55,11 +57,13 @@ def take_in(engine: Engine, ledger: Ledger, event: ClusterEvent) -> None:
             _hurt(engine, ledger, event)
         case Started():
             _started(ledger, event)
+        case Shrunk() | Saved():
+            _progress(engine, ledger, event)
         case Gone():
             _gone(engine, ledger, event)
 
 
-def _current(ledger: Ledger, event: Started | Gone | PodsLost) -> Request | None:
+def _current(ledger: Ledger, event: Started | Gone | PodsLost | Shrunk | Saved) -> Request | None:
     request = ledger.find(event.workload)
     if request is None or request.decision != event.decision or request.state.final:
         log.info("old news of %s (%s): %s", event.workload, event.decision, type(event).__name__)
@@ -77,6 +81,17 @@ def _hurt(engine: Engine, ledger: Ledger, event: PodsLost) -> None:
     request = _current(ledger, event)
     if request is not None and request.state in {S.ADMITTED, S.RUNNING}:
         engine.apply(events.NodeLost(node=event.node, workload=event.workload))
+
+
+def _progress(engine: Engine, ledger: Ledger, event: Shrunk | Saved) -> None:
+    """Some of a running gang is done, or it could go on from where it is."""
+    request = _current(ledger, event)
+    if request is None or request.state is not S.RUNNING or not engine.holds(event.workload):
+        return
+    if isinstance(event, Saved):
+        engine.apply(events.Checkpointed(workload=event.workload, at=event.saved))
+    else:
+        engine.apply(events.Counted(workload=event.workload, alive=event.left, at=event.at))
 
 
 def _gone(engine: Engine, ledger: Ledger, event: Gone) -> None:

@@ -249,6 +249,7 @@ class KubernetesCluster:
 
     def _observed(self, gang: Gang) -> Observed:
         pods = self.mirror.pods_of(gang.ref.uid) or self.mirror.pods_of_unit(gang.ref.uid)
+        gang.saved, gang.untold = None, True
         hold = _is_hold(gang)
         gang.hurt = {node for node in gang.nodes if not self.fleet.usable(node)}
         gang.running = is_ready(gang, pods) if not hold else not gang.hurt

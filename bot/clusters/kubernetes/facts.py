@@ -37,7 +37,14 @@ Amounts = Mapping[ResourceName, int]
 JOB, JOB_SET = "Job", "JobSet"
 _NOT_READY = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 _CORDONED = "node.kubernetes.io/unschedulable"
-_OURS_ALONE = (names.ADMITTED, names.DECISION, names.GRANT, names.PINNED, names.STOP_AT)
+_NO_ASK = (
+    names.ADMITTED,
+    names.DECISION,
+    names.GRANT,
+    names.PINNED,
+    names.STOP_AT,
+    names.CHECKPOINTED,
+)
 
 
 class Phase(enum.StrEnum):
@@ -292,9 +299,9 @@ def ours(marks: Mapping[str, str] | None) -> dict[str, str]:
     return {name: value for name, value in (marks or {}).items() if name.startswith(names.PREFIX)}
 
 
-def marks_of_the_bot(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Those of the annotations that only the bot writes."""
-    return {name: annotations[name] for name in _OURS_ALONE if name in annotations}
+def marks_of_no_ask(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Those of the annotations that ask for nothing: the bot's, and what work tells of itself."""
+    return {name: annotations[name] for name in _NO_ASK if name in annotations}
 
 
 def _needs(container: Json, whose: str) -> dict[ResourceName, int]:

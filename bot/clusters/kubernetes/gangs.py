@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from bot.clusters.base import EndKind
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Json
-from bot.clusters.kubernetes.facts import JOB_SET, Phase, PodFacts, marks_of_the_bot
+from bot.clusters.kubernetes.facts import JOB_SET, Phase, PodFacts, marks_of_no_ask
 from bot.clusters.kubernetes.works import JobEnd, WorkFacts
 from scheduler.model import Admission, NodeName, Seconds, WorkloadId
 from storage.records import ObjectRef
@@ -34,7 +34,9 @@ class Gang:
     `hurt` are the lost nodes that were told. `ending` is how its stop will be told. `bereft`:
     its object is gone, which is told before its end. `made` is the object that we make for it;
     `gpus` what each pod of a hold was granted; `since` from when on not all of it was ready;
-    `ordered`: some of its pods come when others are ready.
+    `ordered`: some of its pods come when others are ready. `left` are the places that it has not
+    given back, None for all; `saved` is when it saved its progress, as was told. `untold`: a
+    new engine is there, which takes it to have all.
     """
 
     workload: WorkloadId
@@ -52,6 +54,9 @@ class Gang:
     stop_at: Seconds | None = None
     stopping: bool = False
     ending: EndKind = EndKind.STOPPED
+    left: tuple[NodeName, ...] | None = None
+    saved: Seconds | None = None
+    untold: bool = True
     pinned: dict[str, NodeName] = field(default_factory=dict)
     hurt: set[NodeName] = field(default_factory=set)
 
@@ -59,6 +64,11 @@ class Gang:
     def slots(self) -> tuple[NodeName, ...]:
         """The node of each pod, in the order of ranks."""
         return slots_of(self.admission)
+
+    @property
+    def places(self) -> tuple[NodeName, ...]:
+        """The node of each pod that it may still have, in the order of ranks."""
+        return self.slots if self.left is None else self.left
 
     @property
     def room(self) -> dict[NodeName, int]:
@@ -125,9 +135,7 @@ def path_of(ref: ObjectRef) -> str:
 
 def form_of(job: WorkFacts) -> str:
     """A short word that is another whenever a Job or JobSet asks for something else."""
-    people = {
-        k: v for k, v in job.annotations.items() if k not in marks_of_the_bot(job.annotations)
-    }
+    people = {k: v for k, v in job.annotations.items() if k not in marks_of_no_ask(job.annotations)}
     asked = (*job.asked, sorted(job.labels.items()), sorted(people.items()))
     return hashlib.sha256(repr(asked).encode()).hexdigest()[:12]
 
@@ -196,7 +204,7 @@ def seats(
     A rank (`ranks`, by uid) goes to its own node, in the order of the slots, unless another pod is
     there already; then to the first that is free.
     """
-    free = Counter(slots)
+    free = Counter(slots) if gang.left is None else Counter(gang.left)
     waiting = []
     for pod in alive:
         there = pod.node or gang.pinned.get(pod.uid)

@@ -24,6 +24,7 @@ from bot.clusters.kubernetes.gangs import (
     standing,
 )
 from bot.clusters.kubernetes.mirror import Mirror
+from bot.clusters.kubernetes.progress import is_on, news_of
 from bot.clusters.kubernetes.works import JobFacts, WorkFacts
 from bot.clusters.kubernetes.writing import CONFLICT, Write, Writer
 from scheduler.layout import Layout
@@ -137,7 +138,7 @@ class JobGangs:
             gang.ending = EndKind.LOST
             self.suspend(gang)
             return
-        gang.admission = admission
+        gang.admission, gang.left = admission, None
         gang.hurt.clear()
         gang.running = False
         self._send(gang, "mend", patches.change_grant(gang))
@@ -161,7 +162,7 @@ class JobGangs:
             events.append(Started(workload=gang.workload, decision=gang.decision, at=now))
         if end is not None or job.suspended:
             return end
-        for node in sorted(gang.nodes - gang.hurt):
+        for node in sorted({*gang.places} - gang.hurt):
             if not self._fleet.usable(node):
                 gang.hurt.add(node)
                 gang.running = False
@@ -170,13 +171,14 @@ class JobGangs:
                 )
         if not gang.stopping and not gang.hurt:
             self._send_pods(gang, pods)
-        ready = is_ready(gang, pods)
+        ready = is_ready(gang, pods) or is_on(gang, job, pods)
         gang.since = None if ready or gang.hurt else (gang.since or now)
         if gang.running and not job.once:  # its pods come and go
             gang.since = None
         if not gang.running and not gang.hurt and ready:
             gang.running = True
             events.append(Started(workload=gang.workload, decision=gang.decision, at=now))
+        events += news_of(gang, job, pods, now)
         return None
 
     def _look_without(self, gang: Gang, pods: tuple[PodFacts, ...]) -> EndKind | None:

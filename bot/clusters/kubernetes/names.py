@@ -23,6 +23,8 @@ GUARANTEED = PREFIX + "guaranteed"  # how many replicas are not preemptible
 LEASE = PREFIX + "lease"
 OWNER = PREFIX + "owner"  # a Slack user id
 
+CHECKPOINTED = PREFIX + "checkpointed-at"  # by people's work: when it last saved its progress
+
 ADMITTED = PREFIX + "admitted"  # the request's id, on what the bot let start
 DECISION = PREFIX + "decision"  # id of the decision that was carried out last
 GRANT = PREFIX + "grant"  # that decision's placement, as JSON

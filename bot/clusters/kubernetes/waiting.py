@@ -6,7 +6,7 @@ import dataclasses
 
 from bot.clusters.base import Wanted
 from bot.clusters.kubernetes import names
-from bot.clusters.kubernetes.facts import marks_of_the_bot
+from bot.clusters.kubernetes.facts import marks_of_no_ask
 from bot.clusters.kubernetes.gangs import ref_of
 from bot.clusters.kubernetes.works import WorkFacts
 from scheduler.model import Seconds
@@ -19,7 +19,7 @@ def wanted(work: WorkFacts, now: Seconds) -> Wanted | None:
     if not waits or not work.pod_sets:
         return None
     marks = {**work.annotations, **work.labels}
-    for own in marks_of_the_bot(work.annotations):
+    for own in marks_of_no_ask(work.annotations):
         marks.pop(own)
     return Wanted(
         ref=ref_of(work),

@@ -73,7 +73,10 @@ class WorkFacts(abc.ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFacts(WorkFacts):
-    """A Job. `pods` is how many run at once; `doomed` that it has failed but pods still end."""
+    """A Job. `pods` is how many run at once; `doomed` that it has failed but pods still end.
+
+    `completions` is how many pods are to succeed, None if that is not said; `done` how many have.
+    """
 
     kind = JOB
 
@@ -81,6 +84,8 @@ class JobFacts(WorkFacts):
     indexed: bool
     shape: PodShape
     doomed: bool
+    completions: int | None = None
+    done: int = 0
 
     @property
     def asked(self) -> tuple[object, ...]:
@@ -118,11 +123,19 @@ def job_of(obj: Json) -> JobFacts:
         ),
         end=next((end for end in JobEnd if end.value in held), None),
         doomed="FailureTarget" in held,
+        completions=spec.get("completions"),
+        done=_succeeded(status),
         deleting=bool(meta.get("deletionTimestamp")),
         created=moment_of(meta.get("creationTimestamp")),
         labels=ours(meta.get("labels")),
         annotations=marks,
     )
+
+
+def _succeeded(status: Json) -> int:
+    """Pods that have succeeded, those included that are not counted yet."""
+    more = (status.get("uncountedTerminatedPods") or {}).get("succeeded") or ()
+    return int(status.get("succeeded") or 0) + len(more)
 
 
 def size_of(spec: Json) -> tuple[int, bool]:

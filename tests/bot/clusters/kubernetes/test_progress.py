@@ -1,0 +1,184 @@
+"""Pods that are done give their places back while others run; saved progress is known."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from bot.clusters.base import Shrunk
+from bot.clusters.kubernetes import names
+from scheduler.invariants import check_invariants
+from scheduler.model import WorkloadId
+from storage.states import RequestState as S
+from tests.bot.clusters.kubernetes.house import KubeHouse
+from tests.bot.clusters.kubernetes.world import TEAM
+
+JOBS = f"/apis/batch/v1/namespaces/{TEAM}/jobs"
+
+
+def finish(house: KubeHouse, *ranks: int, name: str = "train") -> None:
+    """The pods of these ranks succeed."""
+    for pod in house.pods():
+        meta = pod["metadata"]
+        if any(meta["name"].startswith(f"{name}-{rank}-") for rank in ranks):
+            house.api.kubelet.finish(f"{meta['namespace']}/{meta['name']}")
+    house.settle()
+
+
+def used(house: KubeHouse) -> int:
+    house.control.read(check_invariants)
+    return house.control.read(lambda engine: engine.figures().used)
+
+
+def test_what_is_done_makes_room_for_others_while_the_rest_runs(house: KubeHouse) -> None:
+    house.create_job("train", pods=4, gpus=8)
+    house.run(2)
+    house.create_job("next", pods=2, gpus=8)
+    house.create_job("last", pods=1, gpus=8)
+    house.run(4)
+    states = [house.state(one) for one in ("train", "next", "last")]
+    assert states == [S.RUNNING, S.WAITING, S.RUNNING]
+    before = dict(house.bound())
+    finish(house, 1, 2)
+    house.run(4)
+    assert house.state("train") is S.RUNNING
+    assert house.state("next") is S.RUNNING
+    assert house.state("last") is S.RUNNING
+    assert before["train-0"] == house.bound()["train-0"]
+    assert used(house) == 8 * (2 + 2 + 1)
+    finish(house, 0, 3)
+    house.run(2)
+    assert house.state("train") is S.FINISHED
+    assert used(house) == 8 * (2 + 1)
+
+
+def test_it_is_known_after_a_restart_and_by_a_new_engine(house: KubeHouse) -> None:
+    house.create_job("train", pods=4, gpus=8)
+    house.run(3)
+    finish(house, 3)
+    house.run(1)
+    assert used(house) == 24
+    house.control.give_up()  # the engine is thrown away, the cluster goes on
+    house.run(2)
+    assert used(house) == 24
+    house.restart()
+    house.run(2)
+    assert used(house) == 24
+    assert house.state("train") is S.RUNNING
+
+
+def test_who_replaces_its_pods_keeps_their_places_until_its_tail(house: KubeHouse) -> None:
+    house.create_job("train", pods=2, gpus=8, completions=4, completionMode="NonIndexed")
+    house.run(3)
+    assert used(house) == 16
+    for left in (16, 16, 8):  # of four, at most two at once
+        pod = next(one for one in house.pods() if one["status"]["phase"] == "Running")
+        house.api.kubelet.finish(f"{TEAM}/{pod['metadata']['name']}")
+        house.run(3)
+        assert used(house) == left
+    assert house.state("train") is S.RUNNING
+
+
+def test_a_pod_that_fails_and_is_replaced_keeps_its_place(house: KubeHouse) -> None:
+    house.create_job("train", pods=3, gpus=8, backoffLimit=3)
+    house.run(3)
+    before = house.bound()
+    for pod in house.pods():
+        if pod["metadata"]["name"].startswith("train-1-"):
+            house.api.kubelet.finish(f"{TEAM}/{pod['metadata']['name']}", exit_code=1)
+    house.settle()
+    house.step()
+    assert used(house) == 24
+    house.pass_time(30.0)
+    house.run(3)
+    assert used(house) == 24
+    alive = [p for p in house.pods() if p["status"]["phase"] == "Running"]
+    there = {p["metadata"]["name"].rpartition("-")[0]: p["spec"]["nodeName"] for p in alive}
+    assert there == before
+
+
+def test_what_is_given_back_is_not_taken_again(house: KubeHouse) -> None:
+    house.create_job("train", pods=4, gpus=8)
+    house.run(3)
+    house.person.patch(f"{JOBS}/train", {"spec": {"parallelism": 2}})
+    house.run(3)
+    assert used(house) == 16
+    house.create_job("next", pods=2, gpus=8)
+    house.run(3)
+    assert house.state("next") is S.RUNNING
+    house.person.patch(f"{JOBS}/train", {"spec": {"parallelism": 4}})
+    house.run(3)
+    assert used(house) == 32  # what pods have, though more are wanted
+    running = [p for p in house.pods() if p["status"]["phase"] == "Running"]
+    nodes = [p["spec"]["nodeName"] for p in running]
+    assert len(nodes) == len(set(nodes)) == 4
+    house.step(2 * 900.0)
+    assert house.state("train") is S.RUNNING
+
+
+def test_a_node_on_which_all_was_done_may_be_lost(house: KubeHouse) -> None:
+    house.create_job("train", pods=3, gpus=8)
+    house.run(3)
+    done = house.bound()["train-2"]
+    finish(house, 2)
+    house.run(1)
+    house.api.change_node(done, ready=False)
+    house.api.kubelet.vanish(done)
+    house.step(60.0)
+    house.run(2)
+    assert house.state("train") is S.RUNNING
+    assert house.said("repaired") == []
+    assert house.said("requeued") == []
+
+
+@pytest.mark.parametrize("where", ["job", "pod"])
+def test_a_checkpoint_is_told_by_an_annotation(house: KubeHouse, where: str) -> None:
+    house.create_job("train", pods=2, gpus=8, labels={"preemptible": "true"})
+    house.run(3)
+    form = house.request("train").ref
+    at = house.clock.now() + 600.0
+    house.step(900.0)
+    path = f"{JOBS}/train"
+    if where == "pod":
+        path = f"/api/v1/namespaces/{TEAM}/pods/{house.pods()[0]['metadata']['name']}"
+    for said in (stamp(at), stamp(at - 300.0), "yesterday", ""):  # the newest counts
+        house.person.patch(path, {"metadata": {"annotations": {names.CHECKPOINTED: said}}})
+        house.run(2)
+        assert checkpoint(house) == at
+    assert house.request("train").ref == form
+    house.restart()
+    house.run(2)
+    assert checkpoint(house) is None  # the annotation is unreadable now
+    house.person.patch(path, {"metadata": {"annotations": {names.CHECKPOINTED: stamp(at)}}})
+    house.run(2)
+    assert checkpoint(house) == at
+
+
+def test_a_checkpoint_of_the_future_is_of_now_and_one_of_before_is_none(house: KubeHouse) -> None:
+    house.create_job("train", pods=2, gpus=8)
+    house.run(3)
+    start = house.clock.now()
+    for said, counts in ((start - 7200.0, None), (start + 7200.0, start)):
+        body = {"metadata": {"annotations": {names.CHECKPOINTED: stamp(said)}}}
+        house.person.patch(f"{JOBS}/train", body)
+        house.run(1)
+        assert checkpoint(house) == counts
+
+
+def checkpoint(house: KubeHouse) -> float | None:
+    one = WorkloadId(house.request("train").id)
+    return house.control.read(lambda engine: engine.checkpoint(one))
+
+
+def stamp(at: float) -> str:
+    return dt.datetime.fromtimestamp(at, dt.UTC).isoformat()
+
+
+def test_it_is_told_once(house: KubeHouse) -> None:
+    house.create_job("train", pods=3, gpus=8)
+    house.run(3)
+    finish(house, 1)
+    told = [one for _ in range(4) for one in house.cluster.poll(house.clock.now())]
+    (shrunk,) = [one for one in told if isinstance(one, Shrunk)]
+    assert shrunk.left[0].count == 2
