@@ -69,7 +69,7 @@ class Declined:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """Somebody's running work that an order stops or touches. `ran` is in seconds."""
+    """Running work that an order stops or touches, granted at `since`; `ran` is in seconds."""
 
     request: str
     name: str
@@ -77,6 +77,12 @@ class Hit:
     team: str
     gpus: int
     ran: float
+    since: float = 0.0
+
+    @property
+    def grant(self) -> str:
+        """Its grant: it counts as another once it was stopped and has started again."""
+        return f"{self.request}@{self.since:.3f}"
 
     @classmethod
     def of(cls, workload: Workload, admission: Admission, now: Seconds) -> Hit:
@@ -88,7 +94,20 @@ class Hit:
             team=workload.team,
             gpus=admission.gpus(workload),
             ran=max(0.0, now - admission.at),
+            since=admission.at,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldBack:
+    """Somebody who waits and would not start during a pause; `start` is when it was expected to."""
+
+    request: str
+    name: str
+    owner: str
+    team: str
+    gpus: int
+    start: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +117,10 @@ class Preview:
     `starts` are the GPUs that would start by it, `over` by how many GPUs a queue would use more
     than its new quota, `before` what it has now. `at_once` and `an_hour` are how many requests
     the policy lets be stopped at a time. `until` is an epoch second.
+
+    Of a pause, `waiting` requests for `waiting_gpus` in `queues` would not start; `held` are those
+    whose turn comes next. `token` stands for what is shown: whoever confirms it hands it back.
+    With `anew`, another preview was confirmed that does not hold any more.
     """
 
     wish: Wish
@@ -109,6 +132,12 @@ class Preview:
     until: float | None = None
     at_once: int | None = None
     an_hour: int | None = None
+    queues: tuple[str, ...] = ()
+    waiting: int = 0
+    waiting_gpus: int = 0
+    held: tuple[HeldBack, ...] = ()
+    token: str = ""
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -177,7 +177,7 @@ class LeaseEndingArgs(Args):
     """A lease is about to run out. `ends` is an epoch second.
 
     `after` is what happens then. `step` is by how much one press extends it, in seconds, None
-    where it cannot be longer; with `waits` nobody may extend it.
+    where it cannot be longer; with `waits` nobody may extend it. `grant` counts the grant.
     """
 
     kind: Literal[NoticeKind.LEASE_ENDING] = NoticeKind.LEASE_ENDING
@@ -189,6 +189,7 @@ class LeaseEndingArgs(Args):
     after: AfterLease = AfterLease.RELEASE
     step: float | None = None
     waits: WaiterArgs | None = None
+    grant: int | None = None
 
 
 class UnprotectedArgs(Args):
@@ -261,7 +262,7 @@ class IdleArgs(Args):
 
     `idle` of `gpus` were busy for less than `below` (0 to 1) of the last `after` seconds. `until`
     is when the answer is due; `releases` that they are given back without one; `keep` seconds is
-    how long a "keep" holds.
+    how long a "keep" holds. `grant` counts the grant that is asked about.
     """
 
     kind: Literal[NoticeKind.IDLE] = NoticeKind.IDLE
@@ -277,6 +278,7 @@ class IdleArgs(Args):
     keep: float
     releases: bool
     over: bool = False
+    grant: int | None = None
 
 
 class DigestArgs(Args):

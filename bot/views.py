@@ -39,6 +39,7 @@ class RefusalCode(enum.StrEnum):
     LEASE_TOO_SHORT = "lease-too-short"
     PRIORITY_NOT_ALLOWED = "priority-not-allowed"
     NO_SUCH_REQUEST = "no-such-request"
+    AMBIGUOUS_NAME = "ambiguous-name"
     NOT_YOURS = "not-yours"
     ALREADY_ENDED = "already-ended"
     NOT_RUNNING = "not-running"
@@ -242,10 +243,14 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unconfirmed:
-    """Nothing was done yet: it holds GPUs, and the order did not say that this is meant."""
+    """Nothing was done yet: it holds GPUs, and the order did not say that this is meant.
+
+    `anew`: what was confirmed was the stop of an earlier grant.
+    """
 
     verb: Verb
     card: CardView
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

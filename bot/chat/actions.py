@@ -93,10 +93,14 @@ class RequestValue(_Value):
     replace: bool = False
 
 
-class CancelValue(RequestValue):
-    """Cancel. `waiting`: its dialog spoke of a request that waits, and confirms no stop."""
+class StopValue(RequestValue):
+    """Cancel or Release. `waiting`: its dialog spoke of a request that waits, and confirms no stop.
+
+    `grant` counts the grant that its dialog spoke of: it confirms the stop of no other.
+    """
 
     waiting: bool = False
+    grant: int | None = Field(default=None, ge=0, le=10**9)
 
 
 class ExtendValue(_Value):
@@ -128,7 +132,10 @@ class PageValue(_Value):
 
 
 class WishValue(_Value):
-    """A button that gives an order of an admin; the desk checks the person and the order again."""
+    """A button that gives an order of an admin; the desk checks the person and the order again.
+
+    `seen` stands for the preview it was under, which the desk has kept.
+    """
 
     kind: InterventionKind
     target: str = Field(max_length=100)
@@ -141,6 +148,7 @@ class WishValue(_Value):
     flavor: str | None = Field(default=None, max_length=100)
     beneficiary: str | None = Field(default=None, pattern=r"^R-[0-9]{1,12}$")
     move: bool | None = None
+    seen: str = Field(default="", pattern=r"^([0-9a-f]{16})?$")
 
     @model_validator(mode="after")
     def _whole(self) -> WishValue:
@@ -149,7 +157,7 @@ class WishValue(_Value):
         return self
 
     @classmethod
-    def of(cls, wish: Wish) -> WishValue:
+    def of(cls, wish: Wish, seen: str = "") -> WishValue:
         """What the button of a wish carries."""
         return cls(
             kind=wish.kind,
@@ -163,6 +171,7 @@ class WishValue(_Value):
             flavor=wish.flavor,
             beneficiary=wish.beneficiary,
             move=wish.move,
+            seen=seen,
         )
 
     def wish(self) -> Wish:

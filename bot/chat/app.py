@@ -28,13 +28,13 @@ from bot.chat.actions import (
     ActionId,
     AskValue,
     CallValue,
-    CancelValue,
     ExtendValue,
     FormPlace,
     LinkValue,
     OfferValue,
     PageValue,
     RequestValue,
+    StopValue,
     WishValue,
     place_of_form,
 )
@@ -50,7 +50,7 @@ from bot.chat.editing import EditForm
 from bot.chat.markup import Markup
 from bot.chat.message import Block, Lines, build
 from bot.chat.ports import Desk, Once, Threads
-from bot.chat.presses import AnswerLink, Confirmed, Keep, Press, Prolong, TakeOffer
+from bot.chat.presses import AnswerLink, Confirmed, End, Keep, Press, Prolong, TakeOffer
 from bot.chat.replies import Body, Place, Replier, place_of
 from bot.chat.spoken import after_mention, as_delivered, is_said, make_storable
 from bot.chat.spool import Workers
@@ -266,12 +266,12 @@ class Chat:
     def on_cancel(self, ack: Ack, body: dict[str, Any]) -> None:
         """Cancel, confirmed; one that waited when the button was drawn is stopped only if asked."""
         ack()
-        self._pressed(body, lambda it: grammar.Cancel(it.request, confirmed=not it.waiting))
+        self._pressed(body, lambda it: End(it.request, release=False, grant=_confirmed(it)))
 
     def on_release(self, ack: Ack, body: dict[str, Any]) -> None:
-        """Release, confirmed."""
+        """Release, confirmed for one grant."""
         ack()
-        self._pressed(body, lambda value: grammar.Release(value.request, confirmed=True))
+        self._pressed(body, lambda it: End(it.request, release=True, grant=_confirmed(it)))
 
     def on_extend(self, ack: Ack, body: dict[str, Any]) -> None:
         """Extend, on a card or a reminder."""
@@ -302,7 +302,7 @@ class Chat:
         ack()
         value = self.value_of(body, WishValue)
         if value is not None:
-            said = Confirmed(value.wish())
+            said = Confirmed(value.wish(), value.seen)
             self.converse(said, place_of(body), _press_key(body), private=True, replace=True)
 
     def on_offer(self, ack: Ack, body: dict[str, Any]) -> None:
@@ -356,8 +356,8 @@ class Chat:
             here = self.threads.request_at(place.channel, str(body["event"]["thread_ts"]))
         self.converse(grammar.parse(text, here=here), place, f"event:{body['event_id']}")
 
-    def _pressed(self, body: Body, command: Callable[[CancelValue], grammar.Command]) -> None:
-        value = self.value_of(body, CancelValue)
+    def _pressed(self, body: Body, command: Callable[[StopValue], grammar.Command | Press]) -> None:
+        value = self.value_of(body, StopValue)
         if value is None:
             return
         self.converse(
@@ -461,6 +461,11 @@ class Faults:
                 mishaps.note(self._logger, "telling a person of a failure", failed)
             else:
                 return
+
+
+def _confirmed(value: StopValue) -> int | None:
+    """The grant whose stop a press confirms; None for none."""
+    return None if value.waiting else value.grant
 
 
 def _press_key(body: Body) -> str:

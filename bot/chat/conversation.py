@@ -28,7 +28,7 @@ from bot.chat.lettering import labels
 from bot.chat.message import Lines, Message, build
 from bot.chat.picture import draw
 from bot.chat.ports import Desk
-from bot.chat.presses import AnswerLink, Confirmed, Keep, Press, Prolong, Rewrite, TakeOffer
+from bot.chat.presses import AnswerLink, Confirmed, End, Keep, Press, Prolong, Rewrite, TakeOffer
 from bot.chat.replies import Picture
 from bot.chat.voice import Voice
 from bot.chat.voices import Voices
@@ -138,10 +138,13 @@ _ASKED: dict[type[grammar.Command | Press], Callable[[Desk, Any, Asker], object]
         recipe=Recipe(kind=RecipeKind.RUN, image=it.image, command=it.command),
     ),
     grammar.Cancel: lambda desk, it, who: desk.cancel(
-        who.person, it.request, key=who.key, confirmed=it.confirmed
+        who.person, it.request, key=who.key, confirmed=False
     ),
     grammar.Release: lambda desk, it, who: desk.release(
-        who.person, it.request, key=who.key, confirmed=it.confirmed
+        who.person, it.request, key=who.key, confirmed=False
+    ),
+    End: lambda desk, it, who: (desk.release if it.release else desk.cancel)(
+        who.person, it.request, key=who.key, confirmed=it.grant is not None, grant=it.grant
     ),
     grammar.Extend: lambda desk, it, who: desk.extend(who.person, it.request, it.by, key=who.key),
     grammar.Edit: lambda desk, it, who: desk.edit(who.person, it.request, it.change, key=who.key),
@@ -180,7 +183,7 @@ _ASKED: dict[type[grammar.Command | Press], Callable[[Desk, Any, Asker], object]
         who.person, it.person, it.team, agree=it.agree
     ),
     Confirmed: lambda desk, it, who: desk.intervene(
-        who.person, it.wish, key=who.key, confirmed=True
+        who.person, it.wish, key=who.key, confirmed=True, seen=it.seen
     ),
     grammar.Report: lambda desk, it, _: desk.report(it.period, it.team),
     grammar.Prefs: lambda desk, it, who: desk.prefs(who.person, it.changes, key=who.key),

@@ -54,11 +54,23 @@ class Desk(Protocol):
     def examine(self, person_id: str, ask: Ask) -> tuple[Refused, ...]: ...
 
     def cancel(
-        self, person_id: str, request_id: str, *, key: str, confirmed: bool = True
+        self,
+        person_id: str,
+        request_id: str,
+        *,
+        key: str,
+        confirmed: bool = True,
+        grant: int | None = None,
     ) -> Done | Unconfirmed | Refused: ...
 
     def release(
-        self, person_id: str, request_id: str, *, key: str, confirmed: bool = True
+        self,
+        person_id: str,
+        request_id: str,
+        *,
+        key: str,
+        confirmed: bool = True,
+        grant: int | None = None,
     ) -> Done | Unconfirmed | Refused: ...
 
     def extend(
@@ -120,7 +132,13 @@ class Desk(Protocol):
     def answer_link(self, lead: str, person: str, team: str, *, agree: bool) -> LinkAnswer: ...
 
     def intervene(
-        self, person_id: str, wish: Wish, *, key: str, confirmed: bool = False
+        self,
+        person_id: str,
+        wish: Wish,
+        *,
+        key: str,
+        confirmed: bool = False,
+        seen: str | None = None,
     ) -> ByHandAnswer: ...
 
     def mine(self, person_id: str) -> MineView: ...

@@ -18,6 +18,15 @@ class Prolong:
 
 
 @dataclass(frozen=True, slots=True)
+class End:
+    """Release or cancel a request; what runs only in the grant that was confirmed."""
+
+    request: str
+    release: bool
+    grant: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Rewrite:
     """Let a request ask for this instead: the form that was opened from its card."""
 
@@ -44,9 +53,10 @@ class AnswerLink:
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """An order of an admin, after it was shown what it would do."""
+    """An order of an admin, after it was shown what it would do: `seen` stands for that."""
 
     wish: Wish
+    seen: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,4 +66,4 @@ class Keep:
     request: str
 
 
-Press = Prolong | Rewrite | TakeOffer | Confirmed | AnswerLink | Keep
+Press = End | Prolong | Rewrite | TakeOffer | Confirmed | AnswerLink | Keep

@@ -39,6 +39,7 @@ def say_lease_ending(
         after=terms.after_lease(queue),
         step=step,
         waits=waits,
+        grant=request.attempt,
     )
     key = f"lease-ending:{request.decision}:{int(ends)}:person"
     put(ledger, key, args, Audience.PERSON, request.id, request.workload.owner)

@@ -198,6 +198,7 @@ def _args(
         keep=rule.keep,
         releases=releases,
         over=over,
+        grant=request.attempt,
     )
 
 

@@ -130,6 +130,8 @@ def _preempt(
     request, winner = ledger.find(order.target), order.wish.get("for")
     if request is None or request.state not in _STAYS:
         raise Impossible("it does not run any more")
+    if _is_another(request, order):
+        raise Impossible("it was stopped and has started again")
     preemptor = None if winner is None else WorkloadId(str(winner))
     engine.apply(
         events.Displaced(targets=(WorkloadId(request.id),), preemptor=preemptor, at=ledger.now)
@@ -155,8 +157,6 @@ def _drain(
     node = NodeName(order.target)
     if engine.node(node) is None:
         raise Impossible("the node is gone")
-    says = {"move": bool(order.wish.get("move")), "who": _who(order)}
-    _put(ledger, found, order, name_of(DRAIN, node), says)
     leaving = set(engine.leaving())
     there = [
         workload.id
@@ -167,6 +167,10 @@ def _drain(
     ledger.load(there)
     hit = [one for one in map(ledger.get, there) if one.state in _STAYS]
     moved = hit if order.wish.get("move") else []
+    if any(_is_another(request, order) for request in moved):
+        raise Impossible("others run there by now")
+    says = {"move": bool(order.wish.get("move")), "who": _who(order)}
+    _put(ledger, found, order, name_of(DRAIN, node), says)
     for request in moved:
         engine.apply(events.Leaving(workload=WorkloadId(request.id)))
         _stop(ledger, terms, request, order, S.EVICTING, "drained")
@@ -351,6 +355,14 @@ def _done(
     done = replace(order, state=InterventionState.DONE, before=before, after=after)
     ledger.write_down(done)
     return done
+
+
+def _is_another(request: Request, order: Intervention) -> bool:
+    """Whether a grant is none of those that were confirmed to be stopped, where that was asked."""
+    confirmed = order.wish.get("hits")
+    if not isinstance(confirmed, list) or request.admission is None:
+        return False
+    return f"{request.id}@{request.admission.at:.3f}" not in confirmed
 
 
 def _who(order: Intervention) -> str:

@@ -24,9 +24,21 @@ def carry_out(engine: Engine, ledger: Ledger, terms: Terms, order: DeskEvent) ->
             engine.apply(events.Submitted(workload=request.workload))
             ledger.redraw(request)
     elif order.kind in _ENDINGS:
-        stop(engine, ledger, terms, request, _ENDINGS[order.kind], order.actor)
+        if not _has_moved_on(request, order):
+            stop(engine, ledger, terms, request, _ENDINGS[order.kind], order.actor)
     else:
         changes.carry_out(engine, ledger, order)
+
+
+def _has_moved_on(request: Request, order: DeskEvent) -> bool:
+    """Whether the grant that was to be stopped is over already, or there never was one.
+
+    A request that was preempted before its release was carried out waits on; it can be cancelled.
+    """
+    grant = (order.args or {}).get("grant")
+    if order.kind is EventKind.RELEASE and request.state is S.WAITING:
+        return True
+    return isinstance(grant, int) and request.state.holding and request.attempt != grant
 
 
 def stop(

@@ -15,6 +15,7 @@ from bot.clock import moment
 from bot.control.ledger import card_notice
 from bot.desk.changes import Order
 from bot.desk.giving import HOLDS, Giving
+from bot.desk.naming import Naming
 from bot.desk.submission import new_request
 from bot.leases import HeldUp
 from bot.lookout.questions import consider, find_offer, forecasts, who_is_delayed
@@ -35,7 +36,7 @@ WHOLE = 5  # of these, so many get offers worked out
 MOVED: Seconds = 300.0  # a card is drawn again when its start moves by more
 
 
-class Estimates(Giving):
+class Estimates(Giving, Naming):
     """Everything that needs a look ahead."""
 
     def submit(
@@ -74,8 +75,12 @@ class Estimates(Giving):
         return Tried(card=dataclasses.replace(self._card_of(request), prospect=prospect), ask=ask)
 
     def when(self, person_id: str, request_id: str) -> WhenView | Refused:
-        """When a request is expected to start, as of now or a moment ago. Anybody may ask."""
-        request = self._request(request_id)
+        """When a request is expected to start, as of now or a moment ago. Anybody may ask.
+
+        It may be named, as in `why`.
+        """
+        wanted = self._which(person_id, request_id)
+        request = wanted if isinstance(wanted, Refused) else self._request(wanted)
         if isinstance(request, Refused):
             return request
         request = self._next_of(request)

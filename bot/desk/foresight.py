@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bot.byhand import Hit, Preview, Wish
 from scheduler.engine import Engine
 from scheduler.events import QuotaChanged
@@ -11,6 +13,7 @@ from scheduler.model import (
     Admission,
     FlavorName,
     NodeName,
+    QueueName,
     Seconds,
     Workload,
     WorkloadId,
@@ -36,6 +39,22 @@ def foresee_drain(
     """Who runs on the node."""
     hits = tuple(Hit.of(workload, admission, now) for workload, admission in on_node(engine, node))
     return Preview(wish=wish, where=node, hits=hits, until=until)
+
+
+def foresee_pause(
+    engine: Engine, wish: Wish, queues: Sequence[QueueName], until: Seconds | None
+) -> tuple[Preview, tuple[Workload, ...]]:
+    """How many would not start, and all of them in the engine's own order."""
+    waiting = tuple(one for queue in queues for one in engine.pending(queue))
+    preview = Preview(
+        wish=wish,
+        where=wish.target,
+        until=until,
+        queues=tuple(queues),
+        waiting=len(waiting),
+        waiting_gpus=sum(one.gpus for one in waiting),
+    )
+    return preview, waiting
 
 
 def foresee_preemption(

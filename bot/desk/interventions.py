@@ -5,7 +5,8 @@ An order is always for all to see. Whoever is no admin is told whom to ask.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pydantic import TypeAdapter
@@ -15,6 +16,7 @@ from bot.byhand import (
     ByHandAnswer,
     DeclineCode,
     Declined,
+    HeldBack,
     Intervened,
     Preview,
     Wish,
@@ -22,12 +24,13 @@ from bot.byhand import (
 from bot.clock import moment
 from bot.control.inforce import DRAIN, PAUSE, QUOTA, name_of
 from bot.desk.boosts import foresee_boost
-from bot.desk.foresight import foresee_drain, foresee_preemption, foresee_quota
+from bot.desk.foresight import foresee_drain, foresee_pause, foresee_preemption, foresee_quota
 from bot.desk.office import Office
+from bot.desk.previewed import HITS, Shown, hits_of
 from bot.plans import near
 from bot.targets import flavors_of, likely_places, queues_named
 from scheduler.layout import Queue
-from scheduler.model import GPU, Figure, FlavorName, NodeName
+from scheduler.model import GPU, Figure, FlavorName, NodeName, QueueName
 from storage.audit import Intervention, InterventionKind, InterventionState
 from storage.records import Json, Request, Role, Setting
 from storage.states import RequestState
@@ -37,6 +40,7 @@ K = InterventionKind
 S = RequestState
 _DECLINED = TypeAdapter(Declined)
 TWIN_WITHIN = 60.0  # seconds in which the same order again is taken for the same order
+NEXT = 5  # of those whom a pause keeps waiting, so many are named
 TWINS_AMONG = 20  # orders looked at for that, the latest first
 
 
@@ -53,20 +57,34 @@ class Interventions(Office):
     """What admins may do by hand."""
 
     def intervene(
-        self, person_id: str, wish: Wish, *, key: str, confirmed: bool = False
+        self,
+        person_id: str,
+        wish: Wish,
+        *,
+        key: str,
+        confirmed: bool = False,
+        seen: str | None = None,
     ) -> ByHandAnswer:
-        """Take an order, or show what it would do; the same key gets the same answer again."""
+        """Take an order, or show what it would do; the same key gets the same answer again.
+
+        With `seen`, what is confirmed is that preview: where others would be hit by now, nothing is
+        done and the new one is shown.
+        """
         now = self._control.clock.now()
         wish = replace(wish, reason=wish.reason.strip()[:LONGEST_REASON])
         planned = self._may(person_id, wish, now) or self._plan_order(wish, now)
         if isinstance(planned, _Plan):
             who = self._directory.person(person_id).name
             planned = replace(planned, wish={**planned.wish, "who": who})
-        if isinstance(planned, _Plan) and planned.preview is not None and not confirmed:
-            return planned.preview
         with self._store.write() as work:
+            known = work.inbox.answer(key) or {}
+            if not known and isinstance(planned, _Plan) and planned.preview is not None:
+                shown = Shown.of(planned.preview, person_id)
+                before = Shown.recall(work, seen)
+                if not confirmed or (seen is not None and not shown.is_within(before)):
+                    token = shown.keep(work, key, self._wall())
+                    return replace(planned.preview, token=token, anew=confirmed)
             first = work.inbox.first(key, self._wall())
-            known = {} if first else work.inbox.answer(key) or {}
             if first and isinstance(planned, Declined):
                 work.inbox.remember(key, _remember(planned))
             elif first and isinstance(planned, _Plan):
@@ -109,7 +127,7 @@ class Interventions(Office):
     def _plan_order(self, wish: Wish, now: float) -> _Plan | Declined:
         match wish.kind:
             case K.PAUSE | K.RESUME:
-                return self._plan_pause(wish)
+                return self._plan_pause(wish, now)
             case K.BOOST:
                 return self._plan_boost(wish, now)
             case K.PREEMPT:
@@ -119,7 +137,7 @@ class Interventions(Office):
             case K.QUOTA:
                 return self._plan_quota(wish, now)
 
-    def _plan_pause(self, wish: Wish) -> _Plan | Declined:
+    def _plan_pause(self, wish: Wish, now: float) -> _Plan | Declined:
         queues = queues_named(self._terms, wish.target)
         if not queues:
             return self._unknown_place(wish)
@@ -132,7 +150,35 @@ class Interventions(Office):
                 return _decline(wish, DeclineCode.NOT_PAUSED, others, where=wish.target)
         target = wish.target if len(queues) > 1 else names[0]
         teams = {str(queue.team) for queue in queues if queue.team is not None}
-        return _Plan(target, {"queues": names, "tell": self._leads(teams)})
+        stored: dict[str, object] = {"queues": names, "tell": self._leads(teams)}
+        return _Plan(target, stored, self._foresee_pause(wish, names, now))
+
+    def _foresee_pause(self, wish: Wish, names: Sequence[str], now: float) -> Preview | None:
+        """Whom a pause would keep waiting, the next to start first; None where that is nobody."""
+        if wish.kind is K.RESUME:
+            return None
+        queues, end = [QueueName(name) for name in names], wish.end.at(now)
+        found, waiting = self._look(lambda engine: foresee_pause(engine, wish, queues, end))
+        starts = {one.id: self._expected(one.id, now) for one in waiting}
+        late = {request: at if at is not None else math.inf for request, at in starts.items()}
+        following = sorted(waiting, key=lambda one: (late[one.id], one.created, one.id))[:NEXT]
+        held = tuple(
+            HeldBack(
+                request=one.id,
+                name=one.name,
+                owner=one.owner,
+                team=one.team,
+                gpus=one.gpus,
+                start=starts[one.id],
+            )
+            for one in following
+        )
+        return replace(found, held=held) if waiting else None
+
+    def _expected(self, request_id: str, now: float) -> float | None:
+        """When a request was last expected to start."""
+        found = self._foreseen(request_id, now)
+        return None if found is None else found.forecast.likely
 
     def _leads(self, teams: Iterable[str]) -> list[str]:
         """Whom an order that hits these teams is told."""
@@ -191,7 +237,7 @@ class Interventions(Office):
             return _Plan(node, {})
         end = wish.end.at(now)
         found = self._look(lambda e: foresee_drain(e, wish, NodeName(node), end, now))
-        asks = found if found.hits and wish.move is None else None
+        asks = found if found.hits and wish.move is not False else None
         return _Plan(node, {"move": bool(wish.move)}, asks)
 
     def _plan_quota(self, wish: Wish, now: float) -> _Plan | Declined:
@@ -262,19 +308,26 @@ def _store(work: Work, person_id: str, wish: Wish, planned: _Plan, now: float) -
         reason=wish.reason,
         at=moment(now),
         until=None if end is None else moment(end),
-        wish=planned.wish,
+        wish={**planned.wish, HITS: sorted(_grants(planned))},
     )
+
+
+def _grants(planned: _Plan) -> frozenset[str]:
+    return frozenset(hit.grant for hit in planned.preview.hits) if planned.preview else frozenset()
 
 
 def _twin(
     work: Work, person_id: str, wish: Wish, planned: _Plan, now: float
 ) -> Intervention | None:
     """The same order of a moment ago: a button is pressed twice more often than it is meant."""
+    hits = _grants(planned)
     over = {InterventionState.ENDED, InterventionState.FAILED}
     meant = (wish.kind, planned.target, person_id, wish.reason, planned.wish)
     for one in work.interventions.latest(TWINS_AMONG):
         recent = now - one.at.timestamp() < TWIN_WITHIN
-        same = meant == (one.kind, one.target, one.actor, one.reason, dict(one.wish))
+        ordered = {name: value for name, value in one.wish.items() if name != HITS}
+        same = meant == (one.kind, one.target, one.actor, one.reason, ordered)
+        same = same and hits <= hits_of(one)
         if recent and same and one.state not in over:
             return one
     return None

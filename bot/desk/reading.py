@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.atlas import map_view
-from bot.desk.office import OPEN, Office, by_state
+from bot.desk.naming import Naming
+from bot.desk.office import OPEN, by_state
 from bot.glance import cluster_view, doubts_for, team_shares
 from bot.listing import list_queue
 from bot.maps import Grouping, MapView
@@ -36,7 +37,7 @@ ENDED_ROWS = 5
 LETTERS = 10
 
 
-class Reading(Office):
+class Reading(Naming):
     """Everything a person can look at."""
 
     def status(self, person_id: str, what: str | None = None) -> StatusView | Refused:
@@ -118,8 +119,10 @@ class Reading(Office):
         )
 
     def why(self, person_id: str, request_id: str) -> WhyView | Refused:
-        """The card, why it waits, and the story so far. Anybody may ask."""
-        wanted = request_id.strip().upper()
+        """The card, why it waits, and the story so far, by id or name. Anybody may ask."""
+        wanted = self._which(person_id, request_id)
+        if isinstance(wanted, Refused):
+            return wanted
         with self._store.read() as view:
             request = view.requests.get(wanted)
             lines = view.transitions.of(wanted)

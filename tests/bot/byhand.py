@@ -20,12 +20,15 @@ def order(
     target: str,
     *,
     confirmed: bool = False,
+    seen: str | None = None,
     key: str | None = None,
     **more: object,
 ) -> ByHandAnswer:
     """Ana, an admin, orders something for a stated reason; the loop goes round once."""
     wish = Wish(kind=kind, target=target, **{"reason": "new switches", **more})  # type: ignore[arg-type]  # names are checked when it is built
-    answer = house.desk.intervene(ANA.id, wish, key=key or house.key(), confirmed=confirmed)
+    answer = house.desk.intervene(
+        ANA.id, wish, key=key or house.key(), confirmed=confirmed, seen=seen
+    )
     house.step()
     return answer
 

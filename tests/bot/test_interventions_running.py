@@ -110,7 +110,7 @@ def test_a_drained_node_takes_nothing_new_and_lets_finish_what_runs(house: House
 def test_work_on_a_drained_node_moves_with_grace_and_keeps_its_place(house: House) -> None:
     runs = run(house, gpus=8)
     node = node_of(house, runs)
-    order(house, K.DRAIN, node, move=True)
+    order(house, K.DRAIN, node, move=True, confirmed=True)
     assert house.state(runs) is S.EVICTING
     house.step(STOP_TIME)
     house.step()

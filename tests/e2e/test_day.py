@@ -69,6 +69,7 @@ def noon(day: Day, big: str) -> None:
     day.press("oli", "Acknowledge", "Preemption", channel=ONCALL)
     day.say("sam", "/gpu pause shared-multi for 1h reason I want to go first")
     day.say("ana", "/gpu pause shared-multi for 1h reason switch firmware")
+    day.press("ana", "Pause it", "Pause shared-multi")
     day.say("ida", f"/gpu why {big}")
     day.until("13:30", "the pause has ended by itself")
     day.fail_node("h100-0002")

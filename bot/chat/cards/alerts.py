@@ -81,7 +81,10 @@ def _preempted_group(voice: Voice, args: notices.PreemptedGroupArgs, audience: A
     ]
     targets = sorted(args.targets, key=lambda each: not is_user_id(each.target.owner))
     shown, rest = targets[:MOST_TARGETS], targets[MOST_TARGETS:]
-    rows = [words.preempted_row(each, people.name(each.target.owner)) for each in shown]
+    timed = len({each.grace for each in targets}) > 1
+    rows = [
+        words.preempted_row(each, people.name(each.target.owner), timed=timed) for each in shown
+    ]
     if rest:
         rows.append(words.preempted_rest(rest))
     parts.append(Lines(join("\n", rows)))

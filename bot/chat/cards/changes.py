@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot import notices
 from bot.answers import Changed
-from bot.chat.actions import ActionId, ExtendValue, RequestValue
+from bot.chat.actions import ActionId, ExtendValue, StopValue
 from bot.chat.message import Button, Buttons, Confirm, Lines, Message, build
 from bot.chat.voice import Voice
 from bot.views import Verb
@@ -68,7 +68,7 @@ def _release(voice: Voice, args: notices.LeaseEndingArgs) -> Button:
     return Button(
         label=words.stop_label(Verb.RELEASING),
         action=ActionId.RELEASE,
-        value=RequestValue(request=args.request).model_dump_json(),
+        value=StopValue(request=args.request, grant=args.grant).model_dump_json(),
         style="danger",
         confirm=Confirm(
             title=words.confirm_stop_title(Verb.RELEASING, args.request),

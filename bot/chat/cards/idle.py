@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot import notices
 from bot.answers import Kept
-from bot.chat.actions import ActionId, RequestValue
+from bot.chat.actions import ActionId, RequestValue, StopValue
 from bot.chat.message import Button, Buttons, Confirm, Line, Lines, Message, Part, build
 from bot.chat.voice import Voice
 from bot.views import Verb
@@ -42,7 +42,7 @@ def _release(voice: Voice, args: notices.IdleArgs) -> Button:
     return Button(
         label=words.stop_label(Verb.RELEASING),
         action=ActionId.RELEASE,
-        value=RequestValue(request=args.request).model_dump_json(),
+        value=StopValue(request=args.request, grant=args.grant).model_dump_json(),
         style="danger",
         confirm=Confirm(
             title=words.confirm_stop_title(Verb.RELEASING, args.request),

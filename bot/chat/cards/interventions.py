@@ -7,7 +7,7 @@ from dataclasses import replace
 from bot import notices
 from bot.byhand import Declined, Intervened, Preview, Wish
 from bot.chat.actions import ActionId, WishValue
-from bot.chat.markup import join
+from bot.chat.markup import Markup, join
 from bot.chat.message import Button, Buttons, Confirm, Line, Lines, Message, build
 from bot.chat.voice import Voice
 from bot.refusals import read_refusal
@@ -40,6 +40,7 @@ def preview(voice: Voice, answer: Preview) -> Message:
         ]
     return build(
         [
+            Lines(words.changed_since() if answer.anew else Markup()),
             Lines(words.preview(answer)),
             Lines(words.preview_hits(answer, voice.people.name)),
             Lines(words.preview_after(answer)),
@@ -58,7 +59,7 @@ def _button(voice: Voice, answer: Preview, wish: Wish, label: str) -> Button:
     return Button(
         label=label,
         action=ActionId.ORDER_MOVE if wish.move else ActionId.ORDER,
-        value=WishValue.of(wish).model_dump_json(exclude_none=True),
+        value=WishValue.of(wish, answer.token).model_dump_json(exclude_none=True),
         style="danger" if stops else None,
         confirm=confirm if stops else None,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.chat.actions import ActionId, CancelValue, RequestValue
+from bot.chat.actions import ActionId, RequestValue, StopValue
 from bot.chat.cards.changes import extend_button
 from bot.chat.cards.families import replica_parts
 from bot.chat.cards.offers import ahead_parts, offer_buttons
@@ -173,7 +173,7 @@ def _cancel(voice: Voice, view: CardView) -> Button:
     return Button(
         label=words.button_cancel,
         action=ActionId.CANCEL,
-        value=CancelValue(request=view.request, waiting=True).model_dump_json(),
+        value=StopValue(request=view.request, waiting=True).model_dump_json(),
         confirm=Confirm(
             title=words.confirm_cancel_title(view.request),
             text=words.confirm_cancel(view.gpus),
@@ -186,10 +186,11 @@ def _cancel(voice: Voice, view: CardView) -> Button:
 def _stop(voice: Voice, view: CardView, verb: Verb, *, replace: bool = False) -> Button:
     words = voice.words
     label = words.stop_label(verb)
+    value = StopValue(request=view.request, replace=replace, grant=view.attempt)
     return Button(
         label=f"{label} {view.request}" if replace else label,
         action=ActionId.RELEASE if verb is Verb.RELEASING else ActionId.CANCEL,
-        value=RequestValue(request=view.request, replace=replace).model_dump_json(),
+        value=value.model_dump_json(),
         style="danger",
         confirm=Confirm(
             title=words.confirm_stop_title(verb, view.request),

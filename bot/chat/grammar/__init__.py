@@ -43,7 +43,7 @@ from bot.chat.grammar.commands import (
 from bot.chat.grammar.errors import Expected, GrammarError, Mistake
 from bot.chat.grammar.examples import CHINESE_EXAMPLES, EXAMPLES
 from bot.chat.grammar.parser import parse
-from bot.chat.grammar.spelling import spell, spell_command
+from bot.chat.grammar.spelling import spell, spell_command, spell_lease
 
 __all__ = [
     "ADMIN_VERBS",
@@ -88,4 +88,5 @@ __all__ = [
     "parse",
     "spell",
     "spell_command",
+    "spell_lease",
 ]

@@ -113,14 +113,14 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why a request waits."""
+    """Why a request waits; by its id or its name."""
 
     request: str
 
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """When a request is expected to start."""
+    """When a request is expected to start; by its id or its name."""
 
     request: str
 
@@ -139,18 +139,16 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Stop a request, waiting or running; `confirmed` by a dialog if it runs, never by words."""
+    """Stop a request, waiting or running; what runs is stopped once a dialog has confirmed it."""
 
     request: str
-    confirmed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Give the GPUs of a running request back; `confirmed` by a dialog, never by words."""
+    """Give the GPUs of a running request back, once a dialog has confirmed it."""
 
     request: str
-    confirmed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,22 @@ def only_request(cursor: Cursor, here: str | None) -> str:
     return found
 
 
+def request_or_name(cursor: Cursor, here: str | None) -> str:
+    """A request's id or the name it was given, and nothing else; that of the thread if neither."""
+    skip_filler(cursor)
+    token = cursor.peek()
+    named = token is not None and request_id(token) is None and not token.user
+    if token is None or not named or token.word in cursor.lexicon.verbs:
+        return only_request(cursor, here)
+    found = short(token, LONGEST_TARGET, Expected.REQUEST_ID)
+    found = found if token.quoted else found.rstrip("?？")
+    if not found.strip() or not any(letter.isalnum() for letter in found):
+        raise Wrong(Mistake.UNKNOWN_WORD, Expected.REQUEST_ID, token)
+    cursor.take()
+    at_end(cursor)
+    return found
+
+
 def topic(token: Token) -> str:
     """A request id in its canonical form, a person's Slack id, or the word as it was written."""
     if token.user is not None:

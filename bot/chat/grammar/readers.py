@@ -11,6 +11,7 @@ from bot.chat.grammar.pieces import (
     at_end,
     look_up,
     only_request,
+    request_or_name,
     skip_filler,
     take_name,
     take_person,
@@ -106,13 +107,13 @@ def _page(cursor: Cursor, word: Token, number: Token | None) -> int:
 
 
 def read_why(cursor: Cursor, here: str | None) -> said.Command:
-    """`why R-1042`."""
-    return said.Why(only_request(cursor, here))
+    """`why R-1042`, `why llama-sft`."""
+    return said.Why(request_or_name(cursor, here))
 
 
 def read_when(cursor: Cursor, here: str | None) -> said.Command:
-    """`when R-1042`."""
-    return said.When(only_request(cursor, here))
+    """`when R-1042`, `when llama-sft`."""
+    return said.When(request_or_name(cursor, here))
 
 
 def read_cancel(cursor: Cursor, here: str | None) -> said.Command:

@@ -12,6 +12,8 @@ from bot.chat.grammar.vocabulary import VOCABULARY
 from scheduler.model import Spend
 
 _BARE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_ID = re.compile(r"R-[0-9]{1,12}")
+_LIKE_ID = re.compile(r"[rR]-?[0-9]")
 _QUOTES = (('"', '"'), ("«", "»"), ("「", "」"), ("“", "”"), ("'", "'"), ("‘", "’"))
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "m"))
 
@@ -65,7 +67,7 @@ def _(command: said.Request | said.Try | said.Debug | said.Hold) -> str:
 
 @spell_command.register(said.Why | said.When | said.Cancel | said.Release)
 def _(command: said.Why | said.When | said.Cancel | said.Release) -> str:
-    return f"{_verb(command)} {command.request}"
+    return f"{_verb(command)} {_request(command.request)}"
 
 
 @spell_command.register
@@ -212,10 +214,21 @@ def _name(what: str | None) -> str:
     return "" if what is None else _word(what)
 
 
+def _request(what: str) -> str:
+    """An id, or a name; one that could be read as an id, or ends like a question, in quotes."""
+    if _ID.fullmatch(what):
+        return what
+    return _quoted(what) if not what[:1].isalpha() or _LIKE_ID.match(what) else _word(what)
+
+
 def _word(text: str) -> str:
     """The word as it is, or quoted if it needs it, in the quotes that it does not hold."""
     if _BARE.fullmatch(text) and text.casefold() not in VOCABULARY.known:
         return text
+    return _quoted(text)
+
+
+def _quoted(text: str) -> str:
     for opens, closes in _QUOTES:
         if closes not in text:
             return f"{opens}{text}{closes}"

@@ -44,6 +44,7 @@ class MemoryDesk:
         self.examined: list[Ask] = []
         self.links: list[tuple[str, str | None, bool | None]] = []
         self.wishes: list[tuple[str, Wish, bool]] = []
+        self.seen: list[str | None] = []
         self.wrong: tuple[Refused, ...] = ()
         self.offered = saying.CHOICES
         self.roles: dict[str, Role] = {}
@@ -86,7 +87,13 @@ class MemoryDesk:
         return self.wrong
 
     def cancel(
-        self, person_id: str, request_id: str, *, key: str, confirmed: bool = True
+        self,
+        person_id: str,
+        request_id: str,
+        *,
+        key: str,
+        confirmed: bool = True,
+        grant: int | None = None,
     ) -> views.Done | views.Unconfirmed | Refused:
         self.before()
         card = self.cards.get(request_id)
@@ -98,7 +105,7 @@ class MemoryDesk:
             return Refused(code=RefusalCode.NOT_YOURS, args={"request": request_id})
         if card.state.final:
             return Refused(code=RefusalCode.ALREADY_ENDED, args={"request": request_id})
-        if card.state.holding and not confirmed:
+        if card.state.holding and not (confirmed and grant in (None, card.attempt)):
             return views.Unconfirmed(verb=views.Verb.CANCELLED, card=card)
         card = dataclasses.replace(card, state=RequestState.CANCELLED, ended_by=person_id)
         self.cards[request_id] = card
@@ -107,9 +114,15 @@ class MemoryDesk:
         return done
 
     def release(
-        self, person_id: str, request_id: str, *, key: str, confirmed: bool = True
+        self,
+        person_id: str,
+        request_id: str,
+        *,
+        key: str,
+        confirmed: bool = True,
+        grant: int | None = None,
     ) -> views.Done | views.Unconfirmed | Refused:
-        del person_id, key, confirmed
+        del person_id, key, confirmed, grant
         return Refused(code=RefusalCode.NOT_RUNNING, args={"request": request_id})
 
     def extend(
@@ -204,10 +217,17 @@ class MemoryDesk:
         return LinkAnswered(person=person, team=team, agreed=agree)
 
     def intervene(
-        self, person_id: str, wish: Wish, *, key: str, confirmed: bool = False
+        self,
+        person_id: str,
+        wish: Wish,
+        *,
+        key: str,
+        confirmed: bool = False,
+        seen: str | None = None,
     ) -> ByHandAnswer:
         del key
         self.wishes.append((person_id, wish, confirmed))
+        self.seen.append(seen)
         return Declined(code=DeclineCode.ADMINS_ONLY, kind=wish.kind, near=(saying.BOB,))
 
     def report_until(self, until: float, period: Period, team: str | None = None) -> ReportView:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bot import notices
 from bot.asks import End
-from bot.byhand import DeclineCode, Declined, Hit, Intervened, Preview, Wish
+from bot.byhand import DeclineCode, Declined, HeldBack, Hit, Intervened, Preview, Wish
 from bot.chat.cards import alerts
 from bot.chat.cards import interventions as cards
 from bot.chat.cards.lists import status
@@ -63,6 +63,8 @@ def declined() -> Iterable[Declined]:
         if code is not DeclineCode.ADMINS_ONLY:
             args, near = _ARGS.get(code, ({}, ()))
             yield Declined(code=code, kind=K.PAUSE, args=args, near=near)
+    for code in (DeclineCode.UNKNOWN_PLACE, DeclineCode.UNKNOWN_NODE):
+        yield Declined(code=code, kind=K.PAUSE, args=_ARGS[code][0])
 
 
 def _wish(kind: InterventionKind, **more: object) -> Wish:
@@ -75,6 +77,7 @@ def previews() -> Iterable[Preview]:
     yield Preview(wish=_wish(K.PREEMPT), where="R-1001", hits=_HITS[:1])
     winner = _wish(K.PREEMPT, beneficiary="R-1050")
     yield Preview(wish=winner, where="R-1001", hits=_HITS[:1], starts=8)
+    yield Preview(wish=winner, where="R-1001", hits=_HITS[1:2], starts=8, anew=True)
     boost = _wish(K.BOOST, priority=Priority.CRITICAL, end=End(after=21600.0))
     yield Preview(wish=boost, where="R-1001", hits=_HITS[:2], until=NOW + 21600.0)
     drain = _wish(K.DRAIN, target="h100-0042", end=End(after=7200.0))
@@ -91,6 +94,33 @@ def previews() -> Iterable[Preview]:
         until=NOW + 86400.0,
         at_once=20,
         an_hour=200,
+    )
+
+
+def pauses() -> Iterable[Preview]:
+    """Whom a pause would keep waiting."""
+    first = HeldBack(
+        request="R-1050", name="llama <sft>", owner=ANN, team="nlp", gpus=32, start=NOW + 600.0
+    )
+    second = HeldBack(request="R-1051", name="", owner=BOB, team="vision", gpus=8)
+    wish = _wish(K.PAUSE, target="team", end=End(after=7200.0))
+    yield Preview(
+        wish=wish,
+        where="team",
+        queues=("team-nlp", "team-vision"),
+        waiting=9,
+        waiting_gpus=120,
+        held=(first, second),
+        until=NOW + 7200.0,
+        token="0123456789abcdef",  # noqa: S106 - names a preview, opens nothing
+    )
+    yield Preview(
+        wish=_wish(K.PAUSE, target="shared-multi"),
+        where="shared-multi",
+        queues=("shared-multi",),
+        waiting=1,
+        waiting_gpus=32,
+        held=(first,),
     )
 
 
@@ -208,6 +238,7 @@ def messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]
 
     yield "order-declined", lambda: [cards.declined(voice, each) for each in declined()]
     yield "order-preview", lambda: [cards.preview(voice, each) for each in previews()]
+    yield "order-preview-pause", lambda: [cards.preview(voice, each) for each in pauses()]
     yield "order-taken", lambda: [cards.intervened(voice, each) for each in answers()]
     yield "intervention-channel", lambda: [told(each, Audience.CHANNEL) for each in posts()]
     yield "intervention-oncall", lambda: [told(next(iter(posts())), Audience.ONCALL)]

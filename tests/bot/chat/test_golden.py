@@ -150,6 +150,16 @@ _REFUSED: list[_Row] = [
     (views.RefusalCode.LEASE_TOO_SHORT, {"asked": 0.36, "least": 60}, (), None),
     (views.RefusalCode.PRIORITY_NOT_ALLOWED, {"priority": "critical"}, ("high",), None),
     (views.RefusalCode.NO_SUCH_REQUEST, {"request": "R-9"}, (), None),
+    (views.RefusalCode.NO_SUCH_REQUEST, {"request": "lama-sft"}, ("llama-sft",), None),
+    (
+        views.RefusalCode.AMBIGUOUS_NAME,
+        {"name": "<sweep>", "count": 12, "example": "R-1001"},
+        ("R-1001 (Bob <b>)", "R-1002 (Cat Lindqvist)"),
+        None,
+    ),
+    (views.RefusalCode.UNKNOWN_TEAM, {"team": "zzz"}, (), None),
+    (views.RefusalCode.UNKNOWN_MODEL, {"model": "zzz"}, (), None),
+    (views.RefusalCode.UNKNOWN_TARGET, {"what": "zzz"}, (), None),
     (views.RefusalCode.NOT_YOURS, {"request": "R-1042", "owner": "U0BOB"}, (), None),
     (views.RefusalCode.ALREADY_ENDED, {"request": "R-1042", "state": "finished"}, (), None),
     (views.RefusalCode.NOT_RUNNING, {"request": "R-1042"}, (), None),
@@ -301,6 +311,7 @@ def _messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message
     ]
     yield "done", lambda: [requests.done(voice, each) for each in done]
     asked = [views.Unconfirmed(verb=verb, card=saying.RUNNING) for verb in views.Verb]
+    asked.append(dataclasses.replace(asked[0], anew=True))
     yield "unconfirmed", lambda: [requests.unconfirmed(voice, each) for each in asked]
     yield "already-ended", lambda: [requests.refused(voice, each) for each in _ended()]
     on_demand = dataclasses.replace(
@@ -370,6 +381,11 @@ def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]
     )
     yield "preempted-channel", _notice(voice, saying.GROUP, Audience.CHANNEL)
     yield "preempted-oncall", _notice(voice, saying.GROUP, Audience.ONCALL)
+    first, *rest = saying.GROUP.targets
+    graces = saying.GROUP.model_copy(
+        update={"targets": (first.model_copy(update={"grace": 600.0}), *rest)}
+    )
+    yield "preempted-graces", _notice(voice, graces, Audience.CHANNEL)
     yield "starving-channel", _notice(voice, saying.STARVING, Audience.CHANNEL)
     yield "starving-oncall", _notice(voice, saying.STARVING, Audience.ONCALL)
     yield (

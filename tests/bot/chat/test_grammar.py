@@ -87,6 +87,10 @@ def test_request_is_understood(text: str, wanted: Ask) -> None:
         ("queue", grammar.Queue()),
         ("queue h100 page 3", grammar.Queue("h100", 3)),
         ("why R-1042?", grammar.Why("R-1042")),
+        ("why llama-sft", grammar.Why("llama-sft")),
+        ("why llama-sft?", grammar.Why("llama-sft")),
+        ('when "night sweep 2"', grammar.When("night sweep 2")),
+        ("when 1042", grammar.When("R-1042")),
         ("WHY #1042", grammar.Why("R-1042")),
         ("cancel request R-7", grammar.Cancel("R-7")),
         ("release 1042", grammar.Release("R-1042")),
@@ -103,6 +107,7 @@ def test_thread_supplies_the_request() -> None:
     assert grammar.parse("why", here="R-9") == grammar.Why("R-9")
     assert grammar.parse("cancel", here="R-9") == grammar.Cancel("R-9")
     assert grammar.parse("why R-3", here="R-9") == grammar.Why("R-3")
+    assert grammar.parse("why llama-sft", here="R-9") == grammar.Why("llama-sft")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +146,7 @@ def test_thread_supplies_the_request() -> None:
         ("4 h100 prio hgh", Mistake.UNKNOWN_WORD, Expected.PRIORITY, "hgh", "4 h100 prio high"),
         ("4 h100 preemtible", Mistake.UNKNOWN_WORD, Expected.OPTION, "preemtible", None),
         ("stauts R-1", Mistake.UNKNOWN_VERB, Expected.VERB, "stauts", "status R-1"),
-        ("why", Mistake.MISSING, Expected.REQUEST_ID, "", "why R-1042"),
+        ("why", Mistake.MISSING, Expected.REQUEST_ID, "", "why llama-sft"),
         ("cancel llama", Mistake.UNKNOWN_WORD, Expected.REQUEST_ID, "llama", "cancel R-1042"),
         ("queue page 0", Mistake.ZERO, Expected.PAGE, "0", "queue nlp page 2"),
         ("mine too", Mistake.LEFT_OVER, Expected.NOTHING, "too", "mine"),

@@ -309,7 +309,8 @@ _COMMANDS = st.one_of(
         lambda prefs: grammar.Prefs(tuple(prefs.items()))
     ),
     st.builds(grammar.Link, _PLACES, st.none() | _PEOPLE),
-    *(st.builds(kind, _IDS) for kind in (grammar.Why, grammar.When, grammar.Cancel)),
+    *(st.builds(kind, _IDS | _NAMES) for kind in (grammar.Why, grammar.When)),
+    st.builds(grammar.Cancel, _IDS),
     st.builds(grammar.Pause, _PLACES, _ENDS, _REASONS),
     st.builds(grammar.Resume, _PLACES, _REASONS),
     st.builds(grammar.Boost, _IDS, st.sampled_from(Priority), _ENDS, _REASONS),

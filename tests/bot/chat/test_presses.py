@@ -7,7 +7,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from bot.chat.actions import AskValue, ExtendValue, LinkValue, OfferValue, WishValue
+from bot.chat.actions import AskValue, ExtendValue, LinkValue, OfferValue, StopValue, WishValue
 
 EXTEND = {"v": 1, "request": "R-1042", "by": 7200.0, "ends": 1e9}
 
@@ -33,6 +33,20 @@ def test_a_forged_extension_is_not_read(forged: dict[str, object]) -> None:
     assert ExtendValue.model_validate_json(json.dumps(EXTEND)).by == 7200.0
     with pytest.raises(ValidationError):
         ExtendValue.model_validate_json(json.dumps({**EXTEND, **forged}))
+
+
+STOP = {"v": 1, "request": "R-1042", "replace": True, "waiting": False, "grant": 2}
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [{"grant": -1}, {"grant": 1.5}, {"grant": 10**10}, {"grant": "R-1"}, {"more": 1}],
+    ids=str,
+)
+def test_a_forged_stop_is_not_read(forged: dict[str, object]) -> None:
+    assert StopValue.model_validate_json(json.dumps(STOP)).grant == 2
+    with pytest.raises(ValidationError):
+        StopValue.model_validate_json(json.dumps({**STOP, **forged}))
 
 
 OFFER = {"v": 1, "request": "R-1042", "offer": "0123456789abcdef"}
@@ -62,7 +76,15 @@ def test_a_line_to_ask_for_is_neither_empty_nor_endless() -> None:
             AskValue.model_validate_json(json.dumps({"v": 1, "line": line}))
 
 
-WISH = {"v": 1, "kind": "quota", "target": "nlp", "reason": "budget", "gpus": 8, "after": 3600.0}
+WISH = {
+    "v": 1,
+    "kind": "quota",
+    "target": "nlp",
+    "reason": "budget",
+    "gpus": 8,
+    "after": 3600.0,
+    "seen": "0123456789abcdef",
+}
 
 
 @pytest.mark.parametrize(
@@ -79,6 +101,8 @@ WISH = {"v": 1, "kind": "quota", "target": "nlp", "reason": "budget", "gpus": 8,
         {"gpus": 1.5},
         {"beneficiary": "R-1; R-2"},
         {"move": "perhaps"},
+        {"seen": "R-1001"},
+        {"seen": "0123456789ABCDEF"},
         {"v": 2},
         {"more": 1},
     ],
@@ -86,7 +110,7 @@ WISH = {"v": 1, "kind": "quota", "target": "nlp", "reason": "budget", "gpus": 8,
 )
 def test_a_forged_order_is_not_read(forged: dict[str, object]) -> None:
     read = WishValue.model_validate_json(json.dumps(WISH))
-    assert WishValue.of(read.wish()) == read
+    assert WishValue.of(read.wish(), read.seen) == read
     with pytest.raises(ValidationError):
         WishValue.model_validate_json(json.dumps({**WISH, **forged}))
 

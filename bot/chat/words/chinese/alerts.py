@@ -202,12 +202,16 @@ class Alerts(Standing):
         party = self.party(args.preemptor, winner)
         return say("{party}在资源腾出后立即启动。为它停下的：", party=party)
 
-    def preempted_row(self, args: notices.PreemptedArgs, owner: Markup) -> Markup:
+    def preempted_row(
+        self, args: notices.PreemptedArgs, owner: Markup, *, timed: bool = False
+    ) -> Markup:
         """One target of a group."""
+        grace = say("，有 {grace}的时间退出", grace=self.span(args.grace))
         return say(
-            "• {party}，已运行 {ran}",
+            "• {party}，已运行 {ran}{grace}",
             party=self.party(args.target, owner),
             ran=self.span(args.ran),
+            grace=grace if timed else "",
         )
 
     def preempted_rest(self, rest: Sequence[notices.PreemptedArgs]) -> Markup:
@@ -227,10 +231,13 @@ class Alerts(Standing):
         self, args: notices.PreemptedGroupArgs, *, told: bool = True
     ) -> Markup:
         """What happens to the targets; and that their owners know, where others read it."""
-        grace = max((each.grace for each in args.targets), default=0.0)
+        graces = [each.grace for each in args.targets] or [0.0]
+        grace = self.span(max(graces))
+        if min(graces) < max(graces):
+            grace = say("{least}至 {most}", least=self.span(min(graces)), most=grace)
         return say(
             "有 {grace}的时间退出，之后回到原来的排队位置。{told}",
-            grace=self.span(grace),
+            grace=grace,
             told=say("已通知申请人。") if told else Markup(),
         )
 

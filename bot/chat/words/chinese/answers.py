@@ -112,9 +112,10 @@ class Answers(Standing):
         card = asked.card
         name = say("“{name}”", name=card.name) if card.name else ""
         where = self.nodes(card.nodes) if card.nodes else self.gpus(card.gpus)
+        anew = say("上次询问之后，它已停止并重新启动。")
         return say(
-            "{owner}（团队 {team}）的 {request}{name} 占用 {amount}，位于 {where}。{verb}它会停止"
-            "其中运行的一切，未保存的内容会丢失。确定的话请按下面的按钮。",
+            "{anew}{owner}（团队 {team}）的 {request}{name} 占用 {amount}，位于 {where}。{verb}它会"
+            "停止其中运行的一切，未保存的内容会丢失。确定的话请按下面的按钮。",
             request=card.request,
             name=name,
             owner=owner,
@@ -122,6 +123,7 @@ class Answers(Standing):
             amount=self.amount(card),
             where=where,
             verb="释放" if asked.verb is DoneVerb.RELEASING else "取消",
+            anew=anew if asked.anew else "",
         )
 
     def done(self, done: Done) -> Markup:

@@ -22,7 +22,7 @@ _ROLES: Mapping[Role, str] = {
 }
 _REFUSED: Mapping[LinkRefusal, str] = {
     LinkRefusal.UNKNOWN_TEAM: "没有团队 {team}。请说 {list} 。",
-    LinkRefusal.UNKNOWN_PERSON: "我不认识 {person}。",
+    LinkRefusal.UNKNOWN_PERSON: "我不认识 {person}。请提及对方，例如 `/gpu 关联 nlp 作为 @ben` 。",
     LinkRefusal.ALREADY_IN: "{person} 已经在团队 {team} 中。",
     LinkRefusal.FILED: "你的团队写在人员文件中，只有管理员能改。请找 {asked} 。",
     LinkRefusal.NOT_FOR_OTHERS: (

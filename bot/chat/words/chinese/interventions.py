@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bot import notices
-from bot.byhand import LONGEST_REASON, DeclineCode, Declined, Hit, Intervened, Preview
+from bot.byhand import LONGEST_REASON, DeclineCode, Declined, Intervened
 from bot.chat.markup import Markup, date, escape, join, say
 from bot.chat.people import Names
-from bot.chat.words.chinese.standing import Standing
+from bot.chat.words.chinese.previews import Previews
 from bot.chat.words.figures import Figures
 from storage.audit import Intervention, InterventionKind
 
@@ -40,19 +40,19 @@ _OVER: Mapping[InterventionKind, str] = {
 }
 _DECLINED: Mapping[DeclineCode, str] = {
     DeclineCode.ADMINS_ONLY: "只有管理员可以{doing}。{ask}",
-    DeclineCode.NO_REASON: "请说明原因： `原因` 加几个字，所有人都能看到。",
+    DeclineCode.NO_REASON: "请说明原因，所有人都能看到，例如 `原因 交换机升级` 。",
     DeclineCode.END_PASSED: "这个结束时间已经过去了。请说晚一些的，例如 `2小时` 或 `直到 18:00` 。",
     DeclineCode.END_TOO_FAR: (
         "这个结束时间在一年以后。请说近一些的，例如 `2小时` 或 `直到 18:00` ，也可以不说。"
     ),
     DeclineCode.UNKNOWN_PLACE: "没有名为 {where} 的队列、资源池或团队。{near}",
     DeclineCode.UNKNOWN_NODE: "没有节点 {node}。{near}",
-    DeclineCode.NO_SUCH_REQUEST: "没有请求 {request}。",
+    DeclineCode.NO_SUCH_REQUEST: "没有请求 {request}。 `/gpu 队列` 会列出排队的请求。",
     DeclineCode.NOT_PAUSED: "{where} 没有暂停。{instead}",
     DeclineCode.NOT_DRAINED: "节点 {node} 没有排空。{instead}",
-    DeclineCode.NOT_WAITING: "{request} 不在排队。",
+    DeclineCode.NOT_WAITING: "{request} 不在排队，无从帮起。 `/gpu 队列` 会列出排队的请求。",
     DeclineCode.NOT_RUNNING: "{request} 没有在运行，或者已在停止。",
-    DeclineCode.NOT_HIGHER: "{request} 已是{priority}，加急须更高。",
+    DeclineCode.NOT_HIGHER: "{request} 已是{priority}，加急须更高，例如 `优先级 最高` 。",
     DeclineCode.WOULD_NOT_START: (
         "即使没有 {target}，{request} 也无法启动，所以不为它停止任何人。"
         " `/gpu why {request}` 显示还缺什么。"
@@ -64,7 +64,15 @@ _DECLINED: Mapping[DeclineCode, str] = {
 }
 
 
-class Interventions(Standing):
+_EXAMPLES: Mapping[DeclineCode, Markup] = {
+    DeclineCode.UNKNOWN_PLACE: Markup("例如 `/gpu 暂停 shared-multi 2小时 原因 交换机升级` 。"),
+    DeclineCode.UNKNOWN_NODE: Markup(
+        " `/gpu 地图` 显示节点的位置，例如 `/gpu 排空 h100-0042 2小时 原因 换风扇` 。"
+    ),
+}
+
+
+class Interventions(Previews):
     """Sentences about orders of admins."""
 
     def declined(self, declined: Declined, mention: Names) -> Markup:
@@ -74,127 +82,18 @@ class Interventions(Standing):
         if "priority" in named:
             named["priority"] = say("{has}", has=self.priority(str(named["priority"])))
         near = say("是不是想说 {near} ？", near=self.or_list(declined.near[:3]))
+        example = _EXAMPLES.get(declined.code, Markup())
         instead = say("目前生效的： {near} 。", near=self.or_list(declined.near[:6]))
         asked = self.several([mention(one) for one in declined.near], 3)
         return say(
             _DECLINED[declined.code],
             doing=_DOING[declined.kind],
             ask=say("请找 {asked} 。", asked=asked) if declined.near else "",
-            near=near if declined.near else "",
+            near=near if declined.near else example,
             instead=instead if declined.near else "",
             list=self.or_list(declined.near[:8]),
             **named,
         )
-
-    def preview(self, preview: Preview) -> Markup:
-        """What would be done."""
-        wish, until = preview.wish, self._until(preview.until)
-        match wish.kind:
-            case K.PREEMPT:
-                return say("*停止 {where}？*", where=preview.where)
-            case K.DRAIN:
-                return say("*排空节点 {where}{until}？*", where=preview.where, until=until)
-            case K.BOOST:
-                return say(
-                    "*给 {where} {priority}优先级{until}？*",
-                    where=preview.where,
-                    priority=self.priority_word(wish.priority or "更高"),
-                    until=until,
-                )
-            case _:
-                return say(
-                    "*把 {where} 的配额从 {before}改为 {gpus}{until}？*",
-                    where=preview.where,
-                    before=self.gpus(preview.before),
-                    gpus=self.gpus(wish.gpus or 0),
-                    until=until,
-                )
-
-    def preview_hits(self, preview: Preview, names: Names) -> Markup:
-        """Whom it would hit, a line each."""
-        if not preview.hits:
-            return say("不会停止任何人。")
-        gpus = self.gpus(sum(hit.gpus for hit in preview.hits))
-        count = self.count(len(preview.hits), "个请求")
-        lead = say("会停止 {count}，共 {gpus}：", count=count, gpus=gpus)
-        if preview.wish.kind is K.DRAIN:
-            lead = say("正在上面运行：{count}，共 {gpus}", count=count, gpus=gpus)
-        rows = [self.hit_row(hit, names(hit.owner)) for hit in preview.hits[:10]]
-        if len(preview.hits) > 10:
-            rows.append(say("• 另有 {more}", more=self.count(len(preview.hits) - 10, "个请求")))
-        return join("\n", [lead, *rows])
-
-    def hit_row(self, hit: Hit, owner: Markup) -> Markup:
-        """Somebody's running work, in a line."""
-        return say(
-            "• {owner} 的 {request}{name}（团队 {team}，{gpus}），已运行 {ran}",
-            request=hit.request,
-            name=say("“{name}”", name=hit.name) if hit.name else "",
-            owner=owner,
-            team=hit.team,
-            gpus=self.gpus(hit.gpus),
-            ran=self.span(hit.ran),
-        )
-
-    def preview_after(self, preview: Preview) -> Markup:
-        """What it would bring, and that nothing was done yet."""
-        wish, lines = preview.wish, []
-        if wish.kind is K.PREEMPT and wish.beneficiary:
-            lines.append(say("{request} 将在它的位置启动。", request=wish.beneficiary))
-        elif wish.kind is K.PREEMPT:
-            lines.append(say("它将在队尾重新排队。"))
-        elif wish.kind is K.BOOST:
-            lines.append(say("被停止的会回到原来的排队位置。"))
-        elif wish.kind is K.QUOTA and preview.starts:
-            lines.append(say("{gpus} 将会启动。", gpus=self.gpus(preview.starts)))
-        if preview.over:
-            lines.append(self._over(preview.over))
-        if wish.kind is K.QUOTA and (preview.at_once or preview.an_hour):
-            lines.append(self._bounds(preview))
-        lines.append(say("尚未做任何更改。"))
-        return join("", lines)
-
-    def _bounds(self, preview: Preview) -> Markup:
-        at_once, an_hour = preview.at_once, preview.an_hour
-        bounds = [
-            say("一次 {count:,} 个", count=at_once) if at_once else Markup(),
-            say("每小时 {count:,} 个", count=an_hour) if an_hour else Markup(),
-        ]
-        return say("停止的请求不超过{bounds}。", bounds=join("、", bounds))
-
-    def _over(self, over: int) -> Markup:
-        return say(
-            "目前用量比它多 {gpus}：这些会继续运行，降到配额以内之前不再启动新的。",
-            gpus=self.gpus(over),
-        )
-
-    def confirm_text(self, preview: Preview) -> str:
-        """The question of the dialog."""
-        count = self.count(len(preview.hits), "个请求")
-        match preview.wish.kind:
-            case K.DRAIN:
-                return f"{preview.where} 上的 {count}会停止，有空位时在别处启动。"
-            case K.PREEMPT:
-                return f"{preview.where} 会被停止。所有人都能看到是你做的，以及原因。"
-            case _:
-                return f"这会停止 {count}。所有人都能看到是你做的，以及原因。"
-
-    def button_go_on(self, preview: Preview) -> str:
-        """The button that orders it."""
-        labels = {K.PREEMPT: "停止", K.BOOST: "提高优先级"}
-        return labels.get(preview.wish.kind, "修改配额")
-
-    def button_let_finish(self) -> str:
-        """The button that drains a node and lets finish what runs there."""
-        return "排空，等它们结束"
-
-    def button_move(self) -> str:
-        """The button that drains a node and moves what runs there."""
-        return "排空，立即迁移"
-
-    def button_no(self) -> str:
-        """The way out of the dialog."""
-        return "不"
 
     def intervened(self, answer: Intervened) -> Markup:
         """The private answer to who ordered it."""
@@ -452,6 +351,3 @@ class Interventions(Standing):
             team=party.team,
             gpus=self.gpus(party.gpus),
         )
-
-    def _until(self, at: float | None) -> Markup:
-        return say("，到 {until} 为止", until=date(at)) if at is not None else Markup()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from unicodedata import east_asian_width
 
 from bot.asks import SHORTEST_LEASE
-from bot.chat.grammar import Expected, GrammarError, Mistake, spell
+from bot.chat.grammar import Expected, GrammarError, Mistake, spell, spell_lease
 from bot.chat.markup import Markup, escape, escape_line, join, say
 from bot.chat.words.chinese.turned_down import TurnedDown
 from bot.chat.words.figures import Figures
@@ -173,7 +173,10 @@ class Mistakes(TurnedDown):
     def _no_such_person(self, refused: Refused, figures: Figures) -> Markup:
         del refused
         who = figures.text("person", "what")
-        return say("不认识{who}。", who=say("这个人（{who}）", who=who) if who else "这个人")
+        return say(
+            "不认识{who}。请提及对方，例如 `/gpu 转让 R-1042 @ben` 。",
+            who=say("这个人（{who}）", who=who) if who else "这个人",
+        )
 
     def _no_team(self, refused: Refused, figures: Figures) -> Markup:
         del refused, figures
@@ -182,7 +185,8 @@ class Mistakes(TurnedDown):
     def _unknown_team(self, refused: Refused, figures: Figures) -> Markup:
         team = figures.text("team", "what")
         what = say("名为 {team} 的团队", team=team) if team else say("这个团队")
-        return say("没有{what}。{near}", what=what, near=self._nearest(refused))
+        near = self._nearest(refused) or say(" `/gpu 份额` 会列出所有团队。")
+        return say("没有{what}。{near}", what=what, near=near)
 
     def _not_your_team(self, refused: Refused, figures: Figures) -> Markup:
         team = figures.text("team")
@@ -195,7 +199,8 @@ class Mistakes(TurnedDown):
     def _unknown_model(self, refused: Refused, figures: Figures) -> Markup:
         model = figures.text("model", "what")
         what = say("型号为 {model} 的 GPU", model=model) if model else say("这种 GPU")
-        return say("这里没有{what}。{near}", what=what, near=self._nearest(refused))
+        near = self._nearest(refused) or say("只输入 `/gpu` ，表单里有所有型号。")
+        return say("这里没有{what}。{near}", what=what, near=near)
 
     def _unknown_level(self, refused: Refused, figures: Figures) -> Markup:
         level, pool = figures.text("level", "what"), figures.text("pool")
@@ -241,15 +246,19 @@ class Mistakes(TurnedDown):
         )
 
     def _lease_too_long(self, refused: Refused, figures: Figures) -> Markup:
-        del refused
         asked, most = figures.number("asked", "lease"), figures.number("most", "max", "limit")
         pool = figures.text("pool", "where")
         what = self.span(asked) if asked is not None else say("这个时长")
         where = say("资源池 {pool} 的", pool=pool) if pool else Markup()
         if most is None:
             return say("{what}超过了{where}租期上限。", what=what, where=where)
+        example = say("可以说 `{line}` 。", line=spell_lease(most))
         return say(
-            "{what}太长：{where}租期最长 {most}。", what=what, most=self.span(most), where=where
+            "{what}太长：{where}租期最长 {most}。{example}",
+            what=what,
+            most=self.span(most),
+            where=where,
+            example=example if refused.instead is None else "",
         )
 
     def _lease_too_short(self, refused: Refused, figures: Figures) -> Markup:
@@ -310,13 +319,13 @@ class Mistakes(TurnedDown):
         return say(
             "没有叫{what}的请求、人、团队、资源池、队列或 GPU 型号。{near}",
             what=say(" {what} ", what=what) if what else "这个名字",
-            near=self._nearest(refused),
+            near=self._nearest(refused) or say("例如 `/gpu 队列 h100` 。"),
         )
 
     def _name_too_long(self, refused: Refused, figures: Figures) -> Markup:
         del refused
         most = figures.number("most", "max", "limit") or 60
-        return say("名称最多 {most:,} 个字符。", most=int(most))
+        return say("名称最多 {most:,} 个字符，例如 `名称 llama-sft` 。", most=int(most))
 
     def _not_an_image(self, refused: Refused, figures: Figures) -> Markup:
         del refused
@@ -332,7 +341,11 @@ class Mistakes(TurnedDown):
         sizes = Markup()
         if length is not None and most is not None:
             sizes = say("（ {length:,} 个字符，最多 {most:,} 个）", length=length, most=most)
-        return say("这条命令太长{sizes}。请把它写成镜像里的脚本。", sizes=sizes)
+        return say(
+            "这条命令太长{sizes}。请把它写成镜像里的脚本： "
+            "`/gpu run registry.example/train:1 8 h100 2h -- bash train.sh`",
+            sizes=sizes,
+        )
 
     def _unknown_preference(self, refused: Refused, figures: Figures) -> Markup:
         return say(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from bot.chat.grammar import spell_lease
 from bot.chat.markup import Markup, date, say
 from bot.chat.words.chinese.fields import FIELDS
 from bot.chat.words.chinese.units import Units
@@ -45,6 +46,7 @@ class TurnedDown(Units):
             RefusalCode.OFFER_STALE: self._offer_stale,
             RefusalCode.OFFER_GONE: self._offer_gone,
             RefusalCode.LOOKING: self._looking,
+            RefusalCode.AMBIGUOUS_NAME: self._ambiguous_name,
         }
 
     def _somebody_waits(self, refused: Refused, figures: Figures) -> Markup:
@@ -65,12 +67,31 @@ class TurnedDown(Units):
         del refused
         most, left = figures.number("most") or 0.0, figures.number("left") or 0.0
         pool = figures.text("pool")
+        rest = say(
+            "还可以延长 {left}： `/gpu 延长 {request} {line}` ",
+            left=self.span(left),
+            request=_request(figures),
+            line=spell_lease(left),
+        )
         return say(
             "{request} 不能延长这么久：{pool}的租期总共最长 {most}，{rest}。",
             request=_request(figures),
             pool=say("资源池 {pool} ", pool=pool) if pool else say("所在资源池"),
             most=self.span(most),
-            rest=say("还可以延长 {left}", left=self.span(left)) if left > 0 else say("不能再延长"),
+            rest=rest if left > 0 else say("不能再延长；到期后请重新申请"),
+        )
+
+    def _ambiguous_name(self, refused: Refused, figures: Figures) -> Markup:
+        count = int(figures.number("count") or len(refused.near))
+        listed = [say("{one}", one=one) for one in refused.near]
+        if count > len(listed):
+            listed.append(say("另外 {more:,} 个", more=count - len(listed)))
+        return say(
+            "有 {count}叫 {name}：{listed}。请说明是哪个，例如 `/gpu 为什么 {example}` 。",
+            count=self.count(count, "个请求"),
+            name=figures.text("name") or say("这个名字"),
+            listed=self.several(listed),
+            example=figures.text("example") or "R-1042",
         )
 
     def _bad_mark(self, refused: Refused, figures: Figures) -> Markup:
@@ -178,7 +199,8 @@ class TurnedDown(Units):
     def _not_lower(self, refused: Refused, figures: Figures) -> Markup:
         del refused
         return say(
-            "{request} 以{has}优先级运行；运行中的请求只能降低优先级，不能提高到{priority}。",
+            "{request} 以{has}优先级运行；运行中的请求只能降低优先级，不能提高到{priority}，"
+            "例如 `/gpu 修改 {request} 低优先级` 。",
             request=_request(figures),
             has=self.priority_word(str(figures.text("has") or "")),
             priority=self.priority_word(str(figures.text("priority") or "")),

@@ -216,12 +216,16 @@ class Alerts(Standing):
         party = self.party(args.preemptor, winner)
         return say("{party} starts as soon as the room is free. Stopped for it:", party=party)
 
-    def preempted_row(self, args: notices.PreemptedArgs, owner: Markup) -> Markup:
+    def preempted_row(
+        self, args: notices.PreemptedArgs, owner: Markup, *, timed: bool = False
+    ) -> Markup:
         """One target of a group."""
+        grace = say(", has {grace} to stop", grace=self.span(args.grace))
         return say(
-            "• {party}, had run {ran}",
+            "• {party}, had run {ran}{grace}",
             party=self.party(args.target, owner),
             ran=self.span(args.ran),
+            grace=grace if timed else "",
         )
 
     def preempted_rest(self, rest: Sequence[notices.PreemptedArgs]) -> Markup:
@@ -241,13 +245,16 @@ class Alerts(Standing):
         self, args: notices.PreemptedGroupArgs, *, told: bool = True
     ) -> Markup:
         """What happens to the targets; and that their owners know, where others read it."""
-        grace = max((each.grace for each in args.targets), default=0.0)
+        graces = [each.grace for each in args.targets] or [0.0]
+        grace = self.span(max(graces))
+        if min(graces) < max(graces):
+            grace = say("{least} to {most}", least=self.span(min(graces)), most=grace)
         many = len(args.targets) != 1
         return say(
             "{they} {grace} to stop, then {go} back to {their} old place in line.{told}",
             told=say(" Owners were told.") if told else Markup(),
             they="They have" if many else "It has",
-            grace=self.span(grace),
+            grace=grace,
             go="go" if many else "goes",
             their="their" if many else "its",
         )

@@ -93,9 +93,11 @@ class Answers(Standing):
         card = asked.card
         name = say(" “{name}”", name=card.name) if card.name else ""
         where = self.nodes(card.nodes) if card.nodes else self.gpus(card.gpus)
+        anew = say("It was stopped and has started again since you were asked. ")
         return say(
-            "{request}{name} of {owner} (team {team}) holds {amount} on {where}. {verb} it "
+            "{anew}{request}{name} of {owner} (team {team}) holds {amount} on {where}. {verb} it "
             "stops everything it runs; what is not saved is lost. Press the button if you mean it.",
+            anew=anew if asked.anew else "",
             request=card.request,
             name=name,
             owner=owner,

@@ -22,7 +22,9 @@ _ROLES: Mapping[Role, str] = {
 }
 _REFUSED: Mapping[LinkRefusal, str] = {
     LinkRefusal.UNKNOWN_TEAM: "There is no team {team}. Say {list}.",
-    LinkRefusal.UNKNOWN_PERSON: "I do not know {person}.",
+    LinkRefusal.UNKNOWN_PERSON: (
+        "I do not know {person}. Mention them, for example `/gpu link nlp as @ben`."
+    ),
     LinkRefusal.ALREADY_IN: "{person} is in team {team} already.",
     LinkRefusal.FILED: (
         "Your teams stand in the people file, which only an admin changes. Ask {asked}."

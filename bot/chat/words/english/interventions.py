@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bot import notices
-from bot.byhand import LONGEST_REASON, DeclineCode, Declined, Hit, Intervened, Preview
+from bot.byhand import LONGEST_REASON, DeclineCode, Declined, Intervened
 from bot.chat.markup import Markup, date, escape, join, say
 from bot.chat.people import Names
-from bot.chat.words.english.standing import Standing
+from bot.chat.words.english.previews import Previews
 from bot.chat.words.figures import Figures
 from storage.audit import Intervention, InterventionKind
 
@@ -40,7 +40,9 @@ _OVER: Mapping[InterventionKind, str] = {
 }
 _DECLINED: Mapping[DeclineCode, str] = {
     DeclineCode.ADMINS_ONLY: "Only an admin can {doing}.{ask}",
-    DeclineCode.NO_REASON: "Say why: `reason` and a few words, for all to read.",
+    DeclineCode.NO_REASON: (
+        "Say why: `reason` and a few words for all to read, for example `reason switch upgrade`."
+    ),
     DeclineCode.END_PASSED: (
         "That end is in the past. Say a later one, for example `for 2h` or `until 18:00`."
     ),
@@ -50,12 +52,17 @@ _DECLINED: Mapping[DeclineCode, str] = {
     ),
     DeclineCode.UNKNOWN_PLACE: "I know no queue, pool or team called {where}.{near}",
     DeclineCode.UNKNOWN_NODE: "There is no node {node}.{near}",
-    DeclineCode.NO_SUCH_REQUEST: "There is no request {request}.",
+    DeclineCode.NO_SUCH_REQUEST: "There is no request {request}. `/gpu queue` lists who waits.",
     DeclineCode.NOT_PAUSED: "Nothing of {where} is paused.{instead}",
     DeclineCode.NOT_DRAINED: "Node {node} is not drained.{instead}",
-    DeclineCode.NOT_WAITING: "{request} is not waiting.",
+    DeclineCode.NOT_WAITING: (
+        "{request} is not waiting: only who waits can be helped. `/gpu queue` lists them."
+    ),
     DeclineCode.NOT_RUNNING: "{request} does not run, or is being stopped already.",
-    DeclineCode.NOT_HIGHER: "{request} has {priority} priority already: a boost goes higher.",
+    DeclineCode.NOT_HIGHER: (
+        "{request} has {priority} priority already: a boost goes higher, for example "
+        "`priority critical`."
+    ),
     DeclineCode.WOULD_NOT_START: (
         "{request} would not start even without {target}, so nobody is stopped for it. "
         "`/gpu why {request}` shows what it lacks."
@@ -67,7 +74,17 @@ _DECLINED: Mapping[DeclineCode, str] = {
 }
 
 
-class Interventions(Standing):
+_EXAMPLES: Mapping[DeclineCode, Markup] = {
+    DeclineCode.UNKNOWN_PLACE: Markup(
+        "For example `/gpu pause shared-multi for 2h reason switch upgrade`."
+    ),
+    DeclineCode.UNKNOWN_NODE: Markup(
+        "`/gpu map` shows where nodes are: for example `/gpu drain h100-0042 for 2h reason fan`."
+    ),
+}
+
+
+class Interventions(Previews):
     """Sentences about orders of admins."""
 
     def declined(self, declined: Declined, mention: Names) -> Markup:
@@ -75,129 +92,18 @@ class Interventions(Standing):
         figures = Figures(declined.args)
         named = {key: figures.text(key) or Markup() for key in declined.args}
         near = say(" Did you mean {near}?", near=self.or_list(declined.near[:3]))
+        example = say(" {example}", example=_EXAMPLES.get(declined.code, Markup()))
         instead = say(" In force: {near}.", near=self.several(_codes(declined.near), 6))
         asked = self.several([mention(one) for one in declined.near], 3)
         return say(
             _DECLINED[declined.code],
             doing=_DOING[declined.kind],
             ask=say(" Ask {asked}.", asked=asked) if declined.near else "",
-            near=near if declined.near else "",
+            near=near if declined.near else example,
             instead=instead if declined.near else "",
             list=self.or_list(declined.near[:8]),
             **named,
         )
-
-    def preview(self, preview: Preview) -> Markup:
-        """What would be done."""
-        wish, until = preview.wish, self._until(preview.until)
-        match wish.kind:
-            case K.PREEMPT:
-                return say("*Stop {where}?*", where=preview.where)
-            case K.DRAIN:
-                return say("*Drain node {where}{until}?*", where=preview.where, until=until)
-            case K.BOOST:
-                return say(
-                    "*Give {where} {priority} priority{until}?*",
-                    where=preview.where,
-                    priority=wish.priority or "",
-                    until=until,
-                )
-            case _:
-                return say(
-                    "*Change the quota of {where} from {before} to {gpus}{until}?*",
-                    where=preview.where,
-                    before=self.gpus(preview.before),
-                    gpus=self.gpus(wish.gpus or 0),
-                    until=until,
-                )
-
-    def preview_hits(self, preview: Preview, names: Names) -> Markup:
-        """Whom it would hit, a line each."""
-        if not preview.hits:
-            return say("Nobody is stopped by it.")
-        gpus = self.gpus(sum(hit.gpus for hit in preview.hits))
-        count = self.count(len(preview.hits), "request")
-        lead = say("Running there: {count}, {gpus}", count=count, gpus=gpus)
-        if preview.wish.kind is not K.DRAIN:
-            lead = say("It would stop {count}, {gpus}:", count=count, gpus=gpus)
-        rows = [self.hit_row(hit, names(hit.owner)) for hit in preview.hits[:10]]
-        if len(preview.hits) > 10:
-            more = self.count(len(preview.hits) - 10, "more request")
-            rows.append(say("• and {more}", more=more))
-        return join("\n", [lead, *rows])
-
-    def hit_row(self, hit: Hit, owner: Markup) -> Markup:
-        """Somebody's running work, in a line."""
-        return say(
-            "• {request}{name} of {owner} (team {team}, {gpus}), has run {ran}",
-            request=hit.request,
-            name=say(" “{name}”", name=hit.name) if hit.name else "",
-            owner=owner,
-            team=hit.team,
-            gpus=self.gpus(hit.gpus),
-            ran=self.span(hit.ran),
-        )
-
-    def preview_after(self, preview: Preview) -> Markup:
-        """What it would bring, and that nothing was done yet."""
-        wish, lines = preview.wish, []
-        if wish.kind is K.PREEMPT and wish.beneficiary:
-            lines.append(say("{request} starts in its place.", request=wish.beneficiary))
-        elif wish.kind is K.PREEMPT:
-            lines.append(say("It waits again at the back of its queue."))
-        elif wish.kind is K.BOOST:
-            lines.append(say("Whoever is stopped goes back to their old place in line."))
-        elif wish.kind is K.QUOTA and preview.starts:
-            lines.append(say("{gpus} would start.", gpus=self.gpus(preview.starts)))
-        if preview.over:
-            lines.append(self._over(preview.over))
-        if wish.kind is K.QUOTA and (preview.at_once or preview.an_hour):
-            lines.append(self._bounds(preview))
-        lines.append(say("Nothing was changed yet."))
-        return join(" ", lines)
-
-    def _bounds(self, preview: Preview) -> Markup:
-        at_once, an_hour = preview.at_once, preview.an_hour
-        bounds = [
-            say("{count:,} at a time", count=at_once) if at_once else Markup(),
-            say("{count:,} an hour", count=an_hour) if an_hour else Markup(),
-        ]
-        return say("No more than {bounds} are stopped.", bounds=join(" and ", bounds))
-
-    def _over(self, over: int) -> Markup:
-        return say(
-            "It uses {gpus} more than that now: they run on, and nothing more starts there "
-            "until it fits.",
-            gpus=self.gpus(over),
-        )
-
-    def confirm_text(self, preview: Preview) -> str:
-        """The question of the dialog."""
-        count = self.count(len(preview.hits), "request")
-        match preview.wish.kind:
-            case K.DRAIN:
-                return f"{count} on {preview.where} stop, and start elsewhere when there is room."
-            case K.PREEMPT:
-                return f"{preview.where} is stopped. Everybody can read that you did it, and why."
-            case _:
-                return f"This stops {count}. Everybody can read that you did it, and why."
-
-    def button_go_on(self, preview: Preview) -> str:
-        """The button that orders it."""
-        labels = {K.PREEMPT: "Stop it", K.BOOST: "Boost it"}
-        return labels.get(preview.wish.kind, "Change the quota")
-
-    def button_let_finish(self) -> str:
-        """The button that drains a node and lets finish what runs there."""
-        return "Drain, let them finish"
-
-    def button_move(self) -> str:
-        """The button that drains a node and moves what runs there."""
-        return "Drain, move them now"
-
-    def button_no(self) -> str:
-        """The way out of the dialog."""
-        return "No"
 
     def intervened(self, answer: Intervened) -> Markup:
         """The private answer to who ordered it."""
@@ -459,9 +365,6 @@ class Interventions(Standing):
             team=party.team,
             gpus=self.gpus(party.gpus),
         )
-
-    def _until(self, at: float | None) -> Markup:
-        return say(" until {until}", until=date(at)) if at is not None else Markup()
 
 
 def _codes(words: Sequence[str]) -> list[Markup]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bot.asks import SHORTEST_LEASE
-from bot.chat.grammar import Expected, GrammarError, Mistake, spell
+from bot.chat.grammar import Expected, GrammarError, Mistake, spell, spell_lease
 from bot.chat.markup import Markup, escape, escape_line, join, say
 from bot.chat.words.english.turned_down import TurnedDown
 from bot.chat.words.figures import Figures
@@ -178,7 +178,10 @@ class Mistakes(TurnedDown):
         del refused
         who = figures.text("person", "what")
         named = say(" {who}", who=who) if who else Markup()
-        return say("I do not know that person{named}.", named=named)
+        return say(
+            "I do not know that person{named}. Mention them, for example `/gpu give R-1042 @ben`.",
+            named=named,
+        )
 
     def _not_an_image(self, refused: Refused, figures: Figures) -> Markup:
         del refused
@@ -195,7 +198,9 @@ class Mistakes(TurnedDown):
         if length is not None and most is not None:
             sizes = say(": {length:,} characters, and {most:,} fit", length=length, most=most)
         return say(
-            "That command is too long{sizes}. Put it into a script of the image.", sizes=sizes
+            "That command is too long{sizes}. Put it into a script of the image: "
+            "`/gpu run registry.example/train:1 8 h100 2h -- bash train.sh`",
+            sizes=sizes,
         )
 
     def _no_team(self, refused: Refused, figures: Figures) -> Markup:
@@ -204,7 +209,8 @@ class Mistakes(TurnedDown):
 
     def _unknown_team(self, refused: Refused, figures: Figures) -> Markup:
         team = figures.text("team", "what") or say("that name")
-        return say("There is no team {team}.{near}", team=team, near=self._nearest(refused))
+        near = self._nearest(refused) or say(" `/gpu fair` lists them.")
+        return say("There is no team {team}.{near}", team=team, near=near)
 
     def _not_your_team(self, refused: Refused, figures: Figures) -> Markup:
         team = figures.text("team") or say("that team")
@@ -216,9 +222,8 @@ class Mistakes(TurnedDown):
 
     def _unknown_model(self, refused: Refused, figures: Figures) -> Markup:
         model = figures.text("model", "what") or say("of that kind")
-        return say(
-            "There is no GPU model {model} here.{near}", model=model, near=self._nearest(refused)
-        )
+        near = self._nearest(refused) or say(" The form lists them: type `/gpu` alone.")
+        return say("There is no GPU model {model} here.{near}", model=model, near=near)
 
     def _unknown_level(self, refused: Refused, figures: Figures) -> Markup:
         level, pool = figures.text("level", "what") or "of that kind", figures.text("pool")
@@ -265,15 +270,16 @@ class Mistakes(TurnedDown):
         )
 
     def _lease_too_long(self, refused: Refused, figures: Figures) -> Markup:
-        del refused
         asked, most = figures.number("asked", "lease"), figures.number("most", "max", "limit")
         pool = figures.text("pool", "where")
         what = self.span(asked) if asked is not None else say("That")
         where = say(" in pool {pool}", pool=pool) if pool else Markup()
         if most is None:
             return say("{what} is longer than a lease may be{where}.", what=what, where=where)
+        example = say(" Say `{line}`.", line=spell_lease(most))
         return say(
-            "{what} is too long: a lease may be at most {most}{where}.",
+            "{what} is too long: a lease may be at most {most}{where}.{example}",
+            example=example if refused.instead is None else "",
             what=what,
             most=self.span(most),
             where=where,
@@ -335,13 +341,14 @@ class Mistakes(TurnedDown):
         return say(
             "I know no request, person, team, pool, queue or GPU model called {what}.{near}",
             what=what,
-            near=self._nearest(refused),
+            near=self._nearest(refused) or say(" For example `/gpu queue h100`."),
         )
 
     def _name_too_long(self, refused: Refused, figures: Figures) -> Markup:
         del refused
         most = figures.number("most", "max", "limit") or 60
-        return say("A name has at most {most:,} characters.", most=int(most))
+        text = "A name has at most {most:,} characters: for example `name llama-sft`."
+        return say(text, most=int(most))
 
     def _too_many(self, refused: Refused, figures: Figures) -> Markup:
         del refused

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from bot.chat.grammar import spell_lease
 from bot.chat.markup import Markup, date, say
 from bot.chat.words.english.fields import FIELDS
 from bot.chat.words.english.units import Units
@@ -45,6 +46,7 @@ class TurnedDown(Units):
             RefusalCode.OFFER_STALE: self._offer_stale,
             RefusalCode.OFFER_GONE: self._offer_gone,
             RefusalCode.LOOKING: self._looking,
+            RefusalCode.AMBIGUOUS_NAME: self._ambiguous_name,
         }
 
     def _somebody_waits(self, refused: Refused, figures: Figures) -> Markup:
@@ -67,14 +69,32 @@ class TurnedDown(Units):
     def _extended_too_long(self, refused: Refused, figures: Figures) -> Markup:
         del refused
         most, left = figures.number("most") or 0.0, figures.number("left") or 0.0
-        rest = say("it can have {left} more", left=self.span(left))
+        rest = say(
+            "it can have {left} more: `/gpu extend {request} {line}`",
+            left=self.span(left),
+            request=_request(figures),
+            line=spell_lease(left),
+        )
         return say(
             "{request} cannot be extended so far: a lease in pool {pool} lasts at most {most} in "
             "all, so {rest}.",
             request=_request(figures),
             pool=figures.text("pool") or say("its pool"),
             most=self.span(most),
-            rest=rest if left > 0 else say("it can have no more"),
+            rest=rest if left > 0 else say("it can have no more; ask anew for the time after it"),
+        )
+
+    def _ambiguous_name(self, refused: Refused, figures: Figures) -> Markup:
+        count = int(figures.number("count") or len(refused.near))
+        listed = [say("{one}", one=one) for one in refused.near]
+        if count > len(listed):
+            listed.append(say("{more:,} more", more=count - len(listed)))
+        return say(
+            "{count} are called {name}: {listed}. Say which, for example `/gpu why {example}`.",
+            count=self.count(count, "request"),
+            name=figures.text("name") or say("that"),
+            listed=self.several(listed),
+            example=figures.text("example") or "R-1042",
         )
 
     def _bad_mark(self, refused: Refused, figures: Figures) -> Markup:
@@ -192,7 +212,7 @@ class TurnedDown(Units):
         del refused
         return say(
             "{request} runs with {has} priority; what runs can only be lowered, not raised to "
-            "{priority}.",
+            "{priority}: for example `/gpu edit {request} priority low`.",
             request=_request(figures),
             has=figures.text("has") or say("another"),
             priority=figures.text("priority") or say("that"),

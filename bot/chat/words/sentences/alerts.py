@@ -73,7 +73,9 @@ class Alerts(Protocol):
         """Who needed the room."""
         ...
 
-    def preempted_row(self, args: notices.PreemptedArgs, owner: Markup) -> Markup:
+    def preempted_row(
+        self, args: notices.PreemptedArgs, owner: Markup, *, timed: bool = False
+    ) -> Markup:
         """One target of a group."""
         ...
 

@@ -31,6 +31,10 @@ class Interventions(Protocol):
         """What it would bring, and that nothing was done yet."""
         ...
 
+    def changed_since(self) -> Markup:
+        """That a preview is a new one, as what was confirmed is not so any more."""
+        ...
+
     def confirm_text(self, preview: Preview) -> str:
         """The question of the dialog."""
         ...
