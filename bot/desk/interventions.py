@@ -25,7 +25,7 @@ from bot.clock import moment
 from bot.control.inforce import DRAIN, PAUSE, QUOTA, name_of
 from bot.desk.boosts import foresee_boost
 from bot.desk.foresight import foresee_drain, foresee_pause, foresee_preemption, foresee_quota
-from bot.desk.office import Office
+from bot.desk.office import FORESEEN, Office
 from bot.desk.previewed import HITS, Shown, hits_of
 from bot.plans import near
 from bot.targets import flavors_of, likely_places, queues_named
@@ -177,8 +177,10 @@ class Interventions(Office):
 
     def _expected(self, request_id: str, now: float) -> float | None:
         """When a request was last expected to start."""
-        found = self._foreseen(request_id, now)
-        return None if found is None else found.forecast.likely
+        found = self.foresight.of(request_id)
+        if found is None or now - found.at > FORESEEN:
+            return None
+        return found.forecast.likely
 
     def _leads(self, teams: Iterable[str]) -> list[str]:
         """Whom an order that hits these teams is told."""

@@ -14,6 +14,7 @@ from storage.states import FINAL
 
 _ID = re.compile(r"R-[0-9]{1,12}", re.ASCII | re.IGNORECASE)
 NAMED = 8  # of several with the same name, so many are listed
+LOOKED_UP = 200  # of the same name, among which replicas are told from others
 ENDED = 50  # own requests that have ended, among which a name is looked for
 
 
@@ -34,11 +35,11 @@ class Naming(Office):
             over = view.requests.find(
                 states=sorted(FINAL), owner=person_id, limit=ENDED, newest_first=True
             )
-        own = {one.id: one.workload.owner for one in mine if _is_called(one, word)}
+        own = {one.card: one.workload.owner for one in mine if _is_called(one, word)}
         others: dict[str, str] = {}
         with suppress(NotReady):
             others = self._look(lambda engine: _called(engine, word))
-        found = own or others
+        found = own or self._families(others)
         if len(found) == 1:
             return next(iter(found))
         if found:
@@ -48,6 +49,12 @@ class Naming(Office):
             return ended
         names = {one.workload.name for one in (*mine, *over) if one.workload.name}
         return refuse(RefusalCode.NO_SUCH_REQUEST, near(word, names), request=word)
+
+    def _families(self, found: dict[str, str]) -> dict[str, str]:
+        """The same with replicas of one kind as one, under the id that stands for all of them."""
+        some = sorted(found, key=lambda one: int(one.removeprefix("R-")))[:LOOKED_UP]
+        with self._store.read() as view:
+            return {one.card: found[one.id] for one in view.requests.by_ids(some).values()}
 
     def _ambiguous(self, word: str, found: dict[str, str]) -> Refused:
         ids = sorted(found, key=lambda one: int(one.removeprefix("R-")))
