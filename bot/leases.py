@@ -41,14 +41,16 @@ def most_lease(request: Request, terms: Terms) -> Seconds | None:
 
 
 def longer(request: Request, terms: Terms) -> Seconds | None:
-    """By how much one press extends a lease: the pool's default, if the maximum leaves that much.
+    """By how much one press extends a lease: by as much again, at most by the pool's default.
+
+    Never past the pool's maximum.
 
     None where nothing is left, or where there is no lease.
     """
     lease, queue = request.workload.duration, queue_of(request)
     if lease is None:
         return None
-    step, most = terms.lease_default(queue) or lease, terms.lease_most(queue)
+    step, most = min(lease, terms.lease_default(queue) or lease), terms.lease_most(queue)
     by = step if most is None else min(step, most - lease)
     return by if by > 0 else None
 

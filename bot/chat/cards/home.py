@@ -35,7 +35,7 @@ def home(voice: Voice, view: HomeView) -> Block:
     parts: list[Part] = [
         Heading(words.home_title),
         Buttons((ask_button(voice), refresh)),
-        *mine_parts(voice, view.mine),
+        *mine_parts(voice, view.mine, brief=True),
     ]
     if view.mine.ended:
         rows = [words.row(card) for card in view.mine.ended[:MOST_ENDED]]

@@ -96,12 +96,14 @@ def mine(voice: Voice, view: MineView) -> Message:
     return build([*parts, Note(words.as_of(view.at))])
 
 
-def mine_parts(voice: Voice, view: MineView) -> list[Part]:
-    """The open requests of a person; the first few with buttons."""
+def mine_parts(voice: Voice, view: MineView, *, brief: bool = False) -> list[Part]:
+    """The open requests of a person; the first few with buttons, and, unless brief, the reason."""
     words, cards = voice.words, view.open
     parts: list[Part] = [Lines(words.mine_title(len(cards), may_ask=view.may_ask))]
     for card in cards[:MOST_WITH_BUTTONS]:
         lines = [words.headline(card), words.stand(card)]
+        if brief:
+            lines = [words.row(card), words.extends(card)]
         if card.prospect is not None:
             lines.append(words.expected(card.prospect))
         parts.append(Lines(join("\n", lines)))

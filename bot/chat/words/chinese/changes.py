@@ -132,8 +132,9 @@ class Changes(Standing):
         if args.step is None:
             return say("它的租期已经是所在资源池的上限，不能再延长。")
         return say(
-            "还要用？按下面的按钮，或说 `/gpu extend {request} …` ；"
+            "还要用？按下面的按钮可到 {later} 为止，或说 `/gpu extend {request} …` ；"
             "只要没有人因此晚启动，就可以延长。",
+            later=date(args.ends + args.step),
             request=args.request,
         )
 

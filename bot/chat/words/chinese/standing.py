@@ -23,6 +23,8 @@ _STATES: dict[RequestState, str] = {
     RequestState.EXPIRED: "租期已到",
 }
 
+_EXTENDABLE = frozenset({RequestState.ADMITTED, RequestState.RUNNING})
+
 
 class Standing(Families):
     """State words and card lines."""
@@ -158,7 +160,15 @@ class Standing(Families):
             return Markup()
         over = card.lease_ends <= card.at
         text = "租期已于 {ends} 到期。" if over else "租期到 {ends} 为止。"
-        return say(text, ends=date(card.lease_ends))
+        return join("", [say(text, ends=date(card.lease_ends)), self.extends(card)])
+
+    def extends(self, card: CardView) -> Markup:
+        """What the button that extends it makes of its end; empty without one."""
+        if card.longer is None or card.lease_ends is None or not card.may_end:
+            return Markup()
+        if card.lease_ends <= card.at or card.state not in _EXTENDABLE:
+            return Markup()
+        return say("延长后到 {later} 为止。", later=date(card.lease_ends + card.longer))
 
     def _stand_ended(self, card: CardView, ended_by: Markup | None) -> Markup:
         when = date(card.ended) if card.ended is not None else date(card.at)

@@ -125,8 +125,9 @@ class Changes(Standing):
         if args.step is None:
             return say("It has the longest lease that its pool gives, so it cannot be extended.")
         return say(
-            "Need it longer? Press the button, or say `/gpu extend {request} …`: you get it unless "
-            "somebody would start later for it.",
+            "Need it longer? Press the button, and it ends {later}, or say "
+            "`/gpu extend {request} …`: you get it unless somebody would start later for it.",
+            later=date(args.ends + args.step),
             request=args.request,
         )
 

@@ -23,6 +23,8 @@ _STATES: dict[RequestState, str] = {
     RequestState.EXPIRED: "Lease ended",
 }
 
+_EXTENDABLE = frozenset({RequestState.ADMITTED, RequestState.RUNNING})
+
 
 class Standing(Families):
     """State words and card lines."""
@@ -154,7 +156,15 @@ class Standing(Families):
             return Markup()
         over = card.lease_ends <= card.at
         text = "The lease ended {ends}." if over else "The lease ends {ends}."
-        return say(text, ends=date(card.lease_ends))
+        return join(" ", [say(text, ends=date(card.lease_ends)), self.extends(card)])
+
+    def extends(self, card: CardView) -> Markup:
+        """What the button that extends it makes of its end; empty without one."""
+        if card.longer is None or card.lease_ends is None or not card.may_end:
+            return Markup()
+        if card.lease_ends <= card.at or card.state not in _EXTENDABLE:
+            return Markup()
+        return say("Extend moves that to {later}.", later=date(card.lease_ends + card.longer))
 
     def _stand_ended(self, card: CardView, ended_by: Markup | None) -> Markup:
         when = date(card.ended) if card.ended is not None else date(card.at)

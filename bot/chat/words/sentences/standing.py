@@ -27,6 +27,10 @@ class Standing(Protocol):
         """One or two sentences: what is true of it now, and what comes next."""
         ...
 
+    def extends(self, card: CardView) -> Markup:
+        """What the button that extends it makes of its end; empty without one."""
+        ...
+
     def row(self, card: CardView, owner: Markup | None = None) -> Markup:
         """A card in one line, for lists; `owner` where it is not the reader."""
         ...
