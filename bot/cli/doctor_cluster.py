@@ -26,6 +26,7 @@ POLICIES = (
     ("mutatingadmissionpolicies", "gpubot-suspend-jobs"),
     ("validatingadmissionpolicies", "gpubot-guard-gates"),
     ("validatingadmissionpolicies", "gpubot-guard-jobs"),
+    ("validatingadmissionpolicies", "gpubot-guard-places"),
 )
 """What deploy/kubernetes/policies installs, each with a binding of the same name."""
 

@@ -11,7 +11,7 @@ from celpy.adapter import json_to_cel
 
 from tests.deploy.manifests import Document, read
 
-GATE = "gpubot.dev/admission"
+GATE, PLACED = "gpubot.dev/admission", "gpubot.dev/placed"
 BOT = "system:serviceaccount:gpubot-system:gpubot"
 ALICE = "alice"
 ENVIRONMENT = celpy.Environment()
@@ -34,10 +34,11 @@ def matches(policy: dict[str, Any], **values: Any) -> bool:
     return all(bool(evaluate(one["expression"], **values)) for one in policy["matchConditions"])
 
 
-def denied(name: str, old: Document, new: Document, user: str) -> list[str]:
+def denied(name: str, old: Document | None, new: Document, user: str) -> list[str]:
     """The messages of the validations that fail, in order; what is shown to the person."""
     policy = spec(name)
-    values = {"object": new, "oldObject": old, "request": {"userInfo": {"username": user}}}
+    request = {"userInfo": {"username": user}, "operation": "CREATE" if old is None else "UPDATE"}
+    values = {"object": new, "oldObject": old, "request": request}
     if not matches(policy, **values):
         return []
     variables: dict[str, bool] = {}
@@ -92,9 +93,72 @@ def job(
 )
 def test_what_asks_for_gpus_gets_the_gate_once(made: Document, gated: bool) -> None:
     policy = spec("gate-pods")
-    assert matches(policy, object=made) == gated
+    assert matches(policy, object=made, request={"userInfo": {"username": ALICE}}) == gated
     (mutation,) = policy["mutations"]
     assert GATE in mutation["applyConfiguration"]["expression"]
+
+
+CONTROLLERS = ("system:serviceaccount:kube-system:job-controller", "system:kube-controller-manager")
+JOB, REPLICA_SET = ("Job", "batch/v1"), ("ReplicaSet", "apps/v1")
+
+
+@pytest.mark.parametrize(
+    ("user", "owner", "placed", "host", "gated"),
+    [
+        (CONTROLLERS[0], JOB, True, True, False),
+        (CONTROLLERS[1], JOB, True, True, False),
+        (CONTROLLERS[0], JOB, False, True, True),
+        (CONTROLLERS[0], JOB, True, False, True),
+        (CONTROLLERS[1], REPLICA_SET, True, True, True),
+        (CONTROLLERS[0], ("Job", "other.example/v1"), True, True, True),
+        (CONTROLLERS[0], None, True, True, True),
+        (ALICE, JOB, True, True, True),
+        ("system:serviceaccount:team:job-controller", JOB, True, True, True),
+    ],
+)
+def test_only_pods_of_a_job_that_the_bot_has_placed_pass_the_gate(
+    user: str, owner: tuple[str, str] | None, placed: bool, host: bool, gated: bool
+) -> None:
+    made = pod()
+    if owner is not None:
+        made["metadata"]["ownerReferences"] = [owned_by(*owner)]
+    if placed:
+        made["metadata"]["annotations"] = {PLACED: "R-1042"}
+    if host:
+        made["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "n1"}
+    request = {"userInfo": {"username": user}}
+    assert matches(spec("gate-pods"), object=made, request=request) == gated
+
+
+def placed_job(request: str | None, *, pods: int = 2, suspend: bool = False) -> Document:
+    body = job(suspend=suspend)
+    meta = {} if request is None else {"annotations": {PLACED: request}}
+    body["spec"] |= {"parallelism": pods, "template": {"metadata": meta}}
+    return body
+
+
+def test_only_the_bot_says_that_a_job_is_placed() -> None:
+    plain, placed, other = placed_job(None), placed_job("R-1"), placed_job("R-2")
+    for old in (None, plain, other):
+        (said,) = denied("guard-places", old, placed, ALICE)
+        assert said == (
+            "Job llama: only gpubot may write gpubot.dev/placed; leave that annotation out of the "
+            "template"
+        )
+        assert denied("guard-places", old, placed, BOT) == []
+    assert denied("guard-places", placed, placed, CONTROLLERS[0]) == []
+    assert denied("guard-places", placed, plain, ALICE) == []  # its pods wait at the gate again
+    assert denied("guard-places", None, plain, ALICE) == []
+
+
+def test_a_placed_job_that_runs_does_not_grow() -> None:
+    two, one, three = (placed_job("R-1", pods=pods) for pods in (2, 1, 3))
+    (said,) = denied("guard-places", two, three, ALICE)
+    assert said.startswith("Job llama runs on the GPUs that it was granted")
+    assert denied("guard-places", two, one, ALICE) == []
+    waits = placed_job("R-1", suspend=True)
+    assert denied("guard-places", waits, placed_job("R-1", pods=3, suspend=True), ALICE) == []
+    assert denied("guard-places", placed_job(None), placed_job(None, pods=3), ALICE) == []
 
 
 def test_only_the_bot_takes_the_gate_off() -> None:

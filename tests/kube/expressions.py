@@ -78,6 +78,12 @@ def _authorizer(person: Person) -> dict[str, Any]:
     return {**{name: _step(name) for name in steps}, "allowed": allowed}
 
 
+def _operation(body: Json | None, before: Json | None) -> str:
+    if body is None:
+        return "DELETE"
+    return "CREATE" if before is None else "UPDATE"
+
+
 class Scope:
     """The variables of one request; `variables` of a policy are added as they are evaluated."""
 
@@ -86,7 +92,7 @@ class Scope:
         self._values: dict[str, Any] = {
             "object": json_to_cel(body),
             "oldObject": json_to_cel(before),
-            "request": json_to_cel({"userInfo": info}),
+            "request": json_to_cel({"userInfo": info, "operation": _operation(body, before)}),
             "authorizer": celtypes.MapType({}),
             "variables": celtypes.MapType({}),
         }

@@ -247,5 +247,5 @@ class Policies:
 
     def install_shipped(self) -> None:
         """Gates on GPU pods, Jobs with a team's label suspended, and only the bot lets them go."""
-        for name in ("gate-pods", "guard-gates", "suspend-jobs", "guard-jobs"):
+        for name in ("gate-pods", "guard-gates", "suspend-jobs", "guard-jobs", "guard-places"):
             self.install(SHIPPED / f"{name}.yaml")

@@ -24,16 +24,17 @@ def start_job(
 ) -> Json:
     """Let a Job go: the decision, where it may run, and suspend off, in one write.
 
-    With a `host` all of its pods go there. Without one they appear behind our gate, and each
-    is sent to the node of its rank.
+    With a `host` all of its pods go there, past the gate, which would cost a write for each.
+    Without one they appear behind our gate, and each is sent to the node of its rank.
     """
     spec: Json = {"nodeSelector": _selector(job, host), "schedulingGates": _gates(job.shape, host)}
     if tolerations:
         spec["tolerations"] = _all_tolerations(job.shape, tolerations)
     marks = {**_start_marks(gang), names.STOP_AT: None}
+    placed = {"annotations": {names.PLACED: None if host is None else gang.workload}}
     return {
         "metadata": {"uid": job.uid, "resourceVersion": job.version, "annotations": marks},
-        "spec": {"suspend": False, "template": {"spec": spec}},
+        "spec": {"suspend": False, "template": {"metadata": placed, "spec": spec}},
     }
 
 
@@ -72,6 +73,8 @@ def place(body: Json, gang: Gang, host: str | None, tolerations: Sequence[Tolera
     spec = body["spec"]["template"]["spec"]
     if host is not None:
         spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), names.HOSTNAME: host}
+        meta = body["spec"]["template"].setdefault("metadata", {})
+        meta["annotations"] = {**(meta.get("annotations") or {}), names.PLACED: gang.workload}
     else:
         spec["schedulingGates"] = [*(spec.get("schedulingGates") or ()), {"name": names.GATE}]
     more = [_as_written(one) for one in tolerations]
