@@ -20,6 +20,7 @@ from sqlalchemy.exc import ArgumentError
 from storage.errors import StoreMisconfigured
 
 BUSY_SECONDS = 30
+SYNCHRONOUS = 2  # SQLite's word for: a commit is on the disk. Tests that cut no power need less
 _EXAMPLES = "sqlite:///gpubot.db or postgresql://user:password@host/gpubot"
 _WRITER_LOCK = 0x67707562  # "gpub"; advisory locks are per database
 
@@ -90,7 +91,9 @@ def _open_sqlite(url: URL, *, begin: str, query_only: bool) -> Engine:
         connection.isolation_level = None
         _expect(connection, "journal_mode", "wal", "a local disk (no network file system)")
         _expect(connection, "foreign_keys", 1, "a build of SQLite with foreign keys")
-        _expect(connection, "synchronous", 2, "a build of SQLite with full synchronisation")
+        _expect(
+            connection, "synchronous", SYNCHRONOUS, "a build of SQLite with full synchronisation"
+        )
         _expect(connection, "query_only", int(query_only), "SQLite 3.8 or later")
 
     @event.listens_for(engine, "begin")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 from alembic import command
@@ -43,5 +44,7 @@ def _config() -> Config:
     return config
 
 
+@functools.cache
 def _scripts() -> ScriptDirectory:
+    """The migrations of this version, read once."""
     return ScriptDirectory.from_config(_config())

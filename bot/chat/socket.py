@@ -145,10 +145,12 @@ def hang_up(client: SocketModeClient) -> None:
 
     By itself it would wait up to three seconds until its own read has ended, connect again if
     that ended by an end of the connection, and look another second for messages. A TLS socket is
-    shut below TLS: its reader then sees an end, not an error.
+    shut below TLS: its reader then sees an end, not an error. Pings end before that.
     """
     client.closed = True
     client.message_queue.put(None)
+    if client.current_app_monitor.is_alive():
+        client.current_app_monitor.shutdown()  # type: ignore[no-untyped-call] # has no types there
     client.auto_reconnect_enabled = False
     client.current_session_state.terminated = True
     session = client.current_session

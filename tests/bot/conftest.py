@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.bot.house import House
+from tests.fixtures_store import quick_schema
+
+__all__ = ["house", "quick_schema"]
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ and storage is a real SQLite file. `House.restart` is a crash: everything in mem
 
 from __future__ import annotations
 
+import functools
 import itertools
 from pathlib import Path
 
@@ -98,8 +99,9 @@ routing:
 """
 
 
+@functools.cache
 def small_layout() -> Layout:
-    """The compiled policy above."""
+    """The compiled policy above; nobody changes it."""
     return compile_policy(load_policy(POLICY, "small.yaml"))
 
 

@@ -57,7 +57,7 @@ def test_what_ends_is_made_up_for(house: House) -> None:
     while _feed(house, background):
         continue
     before = len(_all(house))
-    for _ in range(200):
+    for _ in range(50):
         house.step(3600)
         _feed(house, background)
     ended = [request for request in _all(house) if request.state is S.FINISHED]

@@ -7,13 +7,23 @@ from pathlib import Path
 
 import pytest
 
+from bot.chat import socket
 from tests.bot.clusters.kubernetes.house import MODEL
 from tests.e2e.kube_rig import KubeRig
 from tests.e2e.rig import Rig
 from tests.fixtures_browser import browser, look_at
+from tests.fixtures_store import quick_schema
 from tests.kube.server import ApiServer
 
-__all__ = ["api", "browser", "kube", "look_at", "rig"]
+__all__ = ["api", "browser", "kube", "look_at", "quick_schema", "rig"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_pings() -> Iterator[None]:
+    """A broken socket is found out at the next ping: at once, rather than within five seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket, "PING_SECONDS", 0.2)
+        yield
 
 
 @pytest.fixture

@@ -13,8 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from bot.cli.demo import SUGGESTIONS
+from bot.cli.main import app
 from bot.workspace.visitor import Visitor
 from tests.fixtures_workspace import GENERAL, ONCALL, eventually
 
@@ -117,14 +119,8 @@ def test_a_newcomers_first_minutes_a_kill_and_the_way_on(tmp_path: Path) -> None
     ],
 )
 def test_what_cannot_be_is_told_in_a_line(tmp_path: Path, options: list[str], said: str) -> None:
-    done = subprocess.run(
-        [*GPUBOT, "demo", "--state", str(tmp_path), *options],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
+    done = CliRunner().invoke(app, ["demo", "--state", str(tmp_path), *options])
+    assert done.exit_code == 2
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
-    assert "Traceback" not in done.stderr
+    assert isinstance(done.exception, SystemExit)

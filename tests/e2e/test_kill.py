@@ -26,7 +26,7 @@ from storage.store import Store, open_store
 from tests.bot.house import ADA, BEN, POLICY
 from tests.fixtures_workspace import GENERAL, ONCALL, eventually, quick_options
 
-SERVE = [sys.executable, "-c", "from bot.cli.main import app; app()", "serve"]
+SERVE = [sys.executable, "-m", "tests.e2e.serving", "serve"]
 PEOPLE = """
 U0ADA: {name: Ada Moreau, teams: [nlp, vision]}
 U0BEN: {name: Ben Okafor, teams: [vision]}
@@ -79,7 +79,7 @@ def test_a_killed_bot_loses_nothing_and_repeats_nothing(tmp_path: Path, seed: in
     place = Place(tmp_path)
     promised: set[str] = set()
     try:
-        for _ in range(4):
+        for _ in range(3):
             with place.serving():
                 # Few words, because Slack's pace is a message a second; then a moment that
                 # may fall before, between or after any of the bot's writes.

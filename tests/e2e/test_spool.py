@@ -17,7 +17,7 @@ from tests.bot.house import ADA
 from tests.e2e.test_kill import Place
 from tests.fixtures_workspace import GENERAL, eventually
 
-ROUNDS, BURST = 4, 24
+ROUNDS, BURST = 3, 24
 
 
 @pytest.mark.timeout(300)

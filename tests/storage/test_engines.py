@@ -18,6 +18,7 @@ from storage.records import Setting
 from storage.store import open_store
 
 
+@pytest.mark.usefixtures("patient_disk")
 def test_every_connection_has_the_modes(sqlite_url: str) -> None:
     opened = engines.open_engines(read_url(sqlite_url))
     expected = {"journal_mode": "wal", "foreign_keys": 1, "synchronous": 2, "busy_timeout": 30_000}
