@@ -15,6 +15,7 @@ from bot.cli.outside import Door
 from bot.clock import ManualClock
 from bot.clusters.simulated import SimulatedCluster
 from bot.composition import Bot, Core, build_core
+from bot.memory import settle_memory
 from bot.people import Directory
 from bot.plans import Load
 from bot.settings import read_settings
@@ -82,6 +83,7 @@ def served(folder: Path, core: Core, door: Door) -> Iterator[None]:
     )
     bot = Bot(core, settings, spool=Spool(folder / "bench.spool"))
     bot.start()
+    settle_memory()  # the engine was built and filled before
     try:
         core.desk.foresight.look(_nothing, patience=STARTING)  # once it knows the long queue
         yield

@@ -28,6 +28,7 @@ from bot.clusters.journal import JournalBroken
 from bot.clusters.simulated import SimulatedCluster
 from bot.composition import Bot, Core, build_core, last_moment
 from bot.joining import CannotStart
+from bot.memory import settle_memory
 from bot.people import Directory
 from bot.settings import SettingsError, read_settings, spool_path
 from bot.shipped import read_policy
@@ -131,6 +132,7 @@ def _run(
         clock=clock,
         aside=True,
     )
+    core.control.on_engine = settle_memory
     options = Options(
         suggestions=SUGGESTIONS,
         shortcuts=(

@@ -21,6 +21,7 @@ from bot.clusters.kubernetes.templates import TemplateError, read_templates
 from bot.clusters.simulated import SimulatedCluster
 from bot.composition import Bot, build_core
 from bot.joining import CannotStart
+from bot.memory import settle_memory
 from bot.people import Directory, PeopleError
 from bot.settings import ClusterKind, Settings, SettingsError, read_settings, spool_path
 from bot.shipped import TEMPLATES, read_policy, shipped
@@ -87,6 +88,7 @@ def build_bot(settings: Settings) -> Bot:
         leadership=candidate,
         aside=True,
     )
+    core.control.on_engine = settle_memory
     request_of = cluster.request_of if isinstance(cluster, KubernetesCluster) else None
     return Bot(core, settings, spool=Spool(spool_path(settings)), request_of=request_of)
 

@@ -114,6 +114,7 @@ class Control:
         self._last_step: float | None = None
         self.records = False  # whether engines that are built from now on keep a transcript
         self._renews = False
+        self.on_engine: Callable[[], None] = lambda: None
         self.on_notices: Callable[[], None] = lambda: None
         self.on_wake: Callable[[], None] = lambda: None
         self.sentence: remarks.Sentence | None = None  # on the objects of the cluster
@@ -284,6 +285,7 @@ class Control:
             self._commit(ledger, era)
             self._engine = engine
             self._seal()
+        self.on_engine()
         self._file_wanted(missing, ledger.now, era)
         for line in say_doubts(engine.doubts()):
             log.warning("%s", line)

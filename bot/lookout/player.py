@@ -27,10 +27,12 @@ class Player:
     def __init__(self) -> None:
         self._engine: Engine | None = None
         self._terms: Terms | None = None
+        self._settled = False
 
     def begin(self, layout: Layout) -> Answer:
         """Start over."""
-        self._engine, self._terms = Engine(layout), Terms(layout)
+        gc.unfreeze()
+        self._engine, self._terms, self._settled = Engine(layout), Terms(layout), False
         return Answer()
 
     def repeat(self, lines: Sequence[Line]) -> Answer:
@@ -46,6 +48,10 @@ class Player:
         """Look ahead."""
         assert self._engine is not None, "asked before there was an engine"  # noqa: S101
         assert self._terms is not None  # noqa: S101 - likewise
+        if not self._settled:  # what an engine begins with is there to stay, mostly
+            gc.collect()
+            gc.freeze()
+            self._settled = True
         try:
             return Answer(asked.question(self._engine, self._terms, asked.now))
         except Exception as error:  # noqa: BLE001 - raised again by whoever asked
@@ -66,7 +72,6 @@ def play(pipe: Connection) -> None:
             pipe.send(answer(player, pipe.recv()))
         except (EOFError, ConnectionError):
             return
-        gc.freeze()  # what is there now is there to stay, mostly
 
 
 def answer(player: Player, message: Message) -> Answer:

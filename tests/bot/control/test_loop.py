@@ -265,3 +265,13 @@ def test_who_starts_and_is_stopped_in_one_cycle_is_stopped(house: House) -> None
         S.ADMITTED,
         S.WAITING,
     ]
+
+
+def test_whoever_wants_to_know_hears_of_each_new_engine(house: House) -> None:
+    heard: list[bool] = []
+    house.control.on_engine = lambda: heard.append(house.control.health().ready)
+    house.step()
+    assert heard == []
+    house.control.renew()
+    house.step()
+    assert heard == [True]
