@@ -152,10 +152,11 @@ class Forecaster:
         base = self._base(Quarter.LIKELY)
         effort = VAGUE if base.vague else NEW
         line = base.branch(effort.grain) if barred else self._with(workload, Quarter.LIKELY, effort)
+        dear = line.spent.work >= ROUGH.work  # then early and late ends would not be played on
         if workload.id in line.started:
             return Considered(_read({Quarter.LIKELY: line}, workload.id, effort))
         possible = [v for v in variants if not self._engine.barred(v.workload, for_good=True)]
-        search = Search(base, line, workload, possible)
+        search = Search(base, line, workload, possible, effort.work)
         while search.goes_on() and effort.allows(line, search.spent):
             search.look()
             if not search.goes_on() or not line.step():
@@ -169,6 +170,9 @@ class Forecaster:
         play(line, workload.id, effort)
         if line.vague:
             for quarter in (Quarter.LOW, Quarter.HIGH):
+                if dear:
+                    lines[quarter] = self._base(quarter)
+                    continue
                 lines[quarter] = self._with(workload, quarter, ROUGH)
                 play(lines[quarter], workload.id, ROUGH)
         return Considered(_read(lines, workload.id, effort), search.offers())

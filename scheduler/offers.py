@@ -85,7 +85,10 @@ class _Ghost:
 
 
 class Search:
-    """Looks for offers along a timeline in which the original takes part."""
+    """Looks for offers along a timeline in which the original takes part.
+
+    Trials cost `most` work at the most, but for the last step of the last one.
+    """
 
     def __init__(
         self,
@@ -93,12 +96,12 @@ class Search:
         line: Timeline,
         original: Workload,
         variants: Sequence[Variant],
-        step: Seconds = STEP,
+        most: int,
     ) -> None:
         self._base = base
         self._line = line
         self._original = original
-        self._step = step
+        self._most = most
         self._left = REPLAYED
         self.spent = 0
         """Work that trials have cost."""
@@ -120,9 +123,7 @@ class Search:
         """The best of what was found, all of it sooner than the original."""
         start = self._line.started.get(self._original.id)
         sooner = [
-            found
-            for found in self._found
-            if start is None or found[1].start <= start.likely - self._step
+            found for found in self._found if start is None or found[1].start <= start.likely - STEP
         ]
         sooner.sort(key=lambda found: (found[1].start, *self._change(found[0])))
         best: list[tuple[_Ghost, Offer]] = []
@@ -155,7 +156,7 @@ class Search:
             else:
                 ghost.failures += 1
                 ghost.pause = 1 << min(ghost.failures, 6)
-            if len(self._found) == OFFERS_AT_MOST:
+            if len(self._found) == OFFERS_AT_MOST or self.spent >= self._most:
                 return
 
     def _change(self, ghost: _Ghost) -> tuple[int, float, int, int]:
@@ -199,7 +200,7 @@ class Search:
                 break
             if line.now >= self._line.now and not line.engine.claimed(one):
                 break
-            if not line.step():
+            if self.spent + line.spent.work >= self._most or not line.step():
                 break
         self.spent += line.spent.work
         start = line.started.get(one)

@@ -7,7 +7,8 @@ with seven variants. The other is on the shipped policy, see `bot.cli.mixed`.
 
 *Cold* is after something has happened (one end, and what follows), *warm* with nothing since the
 last question. Limits are for times of the processor, so that what else runs on the machine counts
-little; times of the clock on the wall are beside them. Garbage is collected between questions.
+little; times of the clock on the wall are beside them. As the process that looks
+ahead does, garbage is collected between questions only, and the world is no part of it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bot.cli.mixed import Mixed
+from bot.memory import settle_memory
 from scheduler.engine import Engine
 from scheduler.events import Evicted, Finished, NodeObserved, Submitted
 from scheduler.layout import build_nodes
@@ -107,6 +109,7 @@ def _measure(console: Console, name: str, world: World, rounds: int) -> bool:
     console.print(
         f"{name}: {figures.running:,} running, {figures.pending:,} waiting, {figures.nodes:,} nodes"
     )
+    settle_memory()  # as the process that looks ahead does
     measured = [
         Figure("a fork", [_timed(world.engine.fork) for _ in range(rounds)]),
         *_ask(world, rounds, console),
@@ -127,9 +130,12 @@ def _p95(times: Sequence[float]) -> float:
 
 def _timed(act: Callable[[], object]) -> Took:
     gc.collect()
+    gc.disable()
     cpu, wall = time.process_time(), time.perf_counter()
     act()
-    return Took(time.process_time() - cpu, time.perf_counter() - wall)
+    took = Took(time.process_time() - cpu, time.perf_counter() - wall)
+    gc.enable()
+    return took
 
 
 def _ask(world: World, rounds: int, console: Console) -> list[Figure]:
