@@ -13,6 +13,7 @@ from storage.records import DeskEvent, EventKind, Request
 from storage.states import RequestState
 
 S = RequestState
+OBJECT_GONE = "object_gone"  # in the order: what the request stood for is no more
 _ENDINGS = {EventKind.CANCEL: S.CANCELLED, EventKind.RELEASE: S.RELEASED}
 
 
@@ -34,10 +35,12 @@ def _has_moved_on(request: Request, order: DeskEvent) -> bool:
     """Whether the grant that was to be stopped is over already, or there never was one.
 
     A request that was preempted before its release was carried out waits on; it can be cancelled.
+    One whose object is no more has nothing to wait for.
     """
-    grant = (order.args or {}).get("grant")
+    args = order.args or {}
+    grant = args.get("grant")
     if order.kind is EventKind.RELEASE and request.state is S.WAITING:
-        return True
+        return not args.get(OBJECT_GONE)
     return isinstance(grant, int) and request.state.holding and request.attempt != grant
 
 

@@ -21,6 +21,7 @@ from bot.clusters.base import ClusterEvent, Unwanted, Wanted
 from bot.control.changes import REF, write_change
 from bot.control.families import LABEL, Families, in_order, read_count
 from bot.control.ledger import LOOP
+from bot.control.orders import OBJECT_GONE
 from bot.plans import named, never_fits, plan, refuse
 from bot.reask import changes_of, demands_more
 from bot.refusals import write_refusal
@@ -118,7 +119,9 @@ class WantedDesk:
             )
             for pods in _largest_first(wanted.pod_sets)
         )
-        found = dataclasses.replace(found, pod_sets=pod_sets, created=wanted.created or now)
+        found = dataclasses.replace(
+            found, pod_sets=pod_sets, created=min(wanted.created or now, now)
+        )
         refusal = check(found)
         return found if refusal is None else never_fits(refusal)
 
@@ -284,4 +287,5 @@ def _amend(
 
 def _let_go(work: Work, known: Request | None, now: Seconds) -> None:
     if known is not None and not known.state.final:
-        work.events.add(EventKind.RELEASE, known.id, known.workload.owner, moment(now))
+        owner, gone = known.workload.owner, {OBJECT_GONE: True}
+        work.events.add(EventKind.RELEASE, known.id, owner, moment(now), gone)
