@@ -17,7 +17,9 @@ from bot.clusters.kubernetes.gangs import read_grant
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse
 from tests.bot.clusters.kubernetes.world import TEAM, wait_until
-from tests.kube.kinds import JOB, POD
+from tests.kube.jobsets import JOB_SET
+from tests.kube.kinds import JOB
+from tests.kube.samples import part
 from tests.kube.server import ApiServer
 
 NODES = 4
@@ -25,11 +27,12 @@ NODES = 4
 
 @dataclasses.dataclass(frozen=True)
 class Create:
-    """Somebody wants so many pods of so many GPUs."""
+    """Somebody wants so many pods of so many GPUs; with a `leader` of so many, as a JobSet."""
 
     pods: int
     gpus: int
     preemptible: bool
+    leader: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +44,11 @@ class Do:
 
 
 CREATE = st.builds(
-    Create, pods=st.integers(1, 3), gpus=st.sampled_from([2, 4, 8]), preemptible=st.booleans()
+    Create,
+    pods=st.integers(1, 3),
+    gpus=st.sampled_from([2, 4, 8]),
+    preemptible=st.booleans(),
+    leader=st.sampled_from([0, 0, 2, 8]),
 )
 WHAT = [
     "loop",
@@ -79,7 +86,12 @@ class Play:
             self.count += 1
             labels = {"preemptible": "true"} if step.preemptible else {}
             name = f"j{self.count}"
-            self.house.create_job(name, pods=step.pods, gpus=step.gpus, labels=labels)
+            if step.leader:
+                workers = part("workers", pods=step.pods, gpus=step.gpus)
+                parts = [part("leader", gpus=step.leader), workers]
+                self.house.create_job_set(name, *parts, labels=labels)
+            else:
+                self.house.create_job(name, pods=step.pods, gpus=step.gpus, labels=labels)
         else:
             self.act(step)
         self.check()
@@ -119,18 +131,25 @@ class Play:
         self.api.advance(seconds)
 
     def delete(self, number: int) -> None:
+        works = self.works()
+        if works:
+            work = works[number % len(works)]
+            delete = self.house.delete_job_set if _is_set(work) else self.house.delete_job
+            delete(work["metadata"]["name"])
+
+    def works(self) -> list[Json]:
+        """What people have made: Jobs, but for those of JobSets, and JobSets."""
         with self.api.cluster.store.lock:
-            jobs = list(self.api.cluster.store.all(JOB))
-        if jobs:
-            self.house.delete_job(jobs[number % len(jobs)].key[1])
+            jobs = [dict(one.body) for one in self.api.cluster.store.all(JOB)]
+            sets = [dict(one.body) for one in self.api.cluster.store.all(JOB_SET)]
+        return [*(job for job in jobs if not job["metadata"].get("ownerReferences")), *sets]
 
     def check(self) -> None:
         """What must be so at every instant, whatever is under way."""
-        with self.api.cluster.store.lock:
-            jobs = [dict(one.body) for one in self.api.cluster.store.all(JOB)]
-            pods = [dict(one.body) for one in self.api.cluster.store.all(POD)]
+        with self.api.cluster.store.lock:  # both at one instant
+            works, pods = self.works(), self.house.pods()
         taken: Counter[str] = Counter()
-        for job in jobs:
+        for job in works:
             mine = [pod for pod in pods if _is_of(pod, job)]
             self._check_whole(job, mine)
             taken += _taken(job, mine)
@@ -140,10 +159,10 @@ class Play:
         marks = job["metadata"].get("annotations") or {}
         key = job["metadata"]["uid"], marks.get(names.DECISION, "")
         alive = [pod for pod in pods if not _is_over(pod)]
-        if len(alive) >= job["spec"]["parallelism"]:
+        if len(alive) >= _size(job):
             self.whole.add(key)
         allowed = [pod for pod in alive if not pod["spec"].get("schedulingGates")]
-        if len(_nodes(job)) > 1 and allowed and not job["spec"]["suspend"]:
+        if (len(_nodes(job)) > 1 or _is_set(job)) and allowed and not job["spec"]["suspend"]:
             assert key in self.whole, "a pod was let go before its gang was there"
 
     def at_rest(self) -> bool:
@@ -163,9 +182,10 @@ class Play:
         pods, running = self.house.pods(), []
         for request in self.house.requests():
             if request.state is S.RUNNING and request.ref is not None:
-                job = self.house.job(request.ref.name)
+                is_set = request.ref.kind == JOB_SET.name
+                job = (self.house.job_set if is_set else self.house.job)(request.ref.name)
                 ready = [pod for pod in pods if _is_of(pod, job) and _is_ready(pod)]
-                running.append(len(ready) == job["spec"]["parallelism"])
+                running.append(len(ready) == _size(job))
         return all(running)
 
     def rest(self) -> None:
@@ -184,6 +204,8 @@ def test_gangs_are_whole_and_no_gpu_is_given_twice(steps: list[Create | Do]) -> 
         for number in range(1, NODES + 1):
             api.add_node(f"n{number}", labels={"gpubot.dev/model": "h100"})
         api.add_namespace(TEAM)
+        api.serve_job_sets()
+        api.grant_shipped_rights()
         play = Play(api, Path(folder))
         try:
             for step in steps:
@@ -193,7 +215,34 @@ def test_gangs_are_whole_and_no_gpu_is_given_twice(steps: list[Create | Do]) -> 
             play.house.close()
 
 
+def _is_set(work: Json) -> bool:
+    return "replicatedJobs" in work["spec"]
+
+
+def _gpus(work: Json) -> dict[str, tuple[int, int]]:
+    """Pods and the GPUs of each, by part; a Job is one."""
+    parts = work["spec"].get("replicatedJobs") or [{"name": "main", "template": work}]
+    return {
+        one["name"]: (
+            one["template"]["spec"]["parallelism"],
+            _asked(one["template"]["spec"]["template"]["spec"]),
+        )
+        for one in parts
+    }
+
+
+def _asked(spec: Json) -> int:
+    return int(spec["containers"][0]["resources"]["limits"]["nvidia.com/gpu"])
+
+
+def _size(work: Json) -> int:
+    return sum(pods for pods, _ in _gpus(work).values())
+
+
 def _is_of(pod: Json, job: Json) -> bool:
+    of = (pod["metadata"].get("labels") or {}).get("jobset.sigs.k8s.io/jobset-uid")
+    if of is not None:
+        return bool(of == job["metadata"]["uid"])
     owners = pod["metadata"].get("ownerReferences") or ()
     return any(one["uid"] == job["metadata"]["uid"] for one in owners)
 
@@ -208,26 +257,28 @@ def _is_ready(pod: Json) -> bool:
     return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
 
-def _nodes(job: Json) -> dict[str, int]:
-    """Pods by node of what a Job was granted last."""
+def _nodes(job: Json) -> Counter[str]:
+    """GPUs by node of what was granted last."""
     grant = read_grant((job["metadata"].get("annotations") or {}).get(names.GRANT))
-    parts = () if grant is None else grant.assignments
-    return {str(node): pods for part in parts for node, pods in part.nodes}
+    each = _gpus(job)
+    found: Counter[str] = Counter()
+    for one in () if grant is None else grant.assignments:
+        for node, pods in one.nodes:
+            found[str(node)] += pods * each[one.name][1]
+    return found
 
 
 def _taken(job: Json, pods: list[Json]) -> Counter[str]:
     """GPUs by node that nobody else may have: the grant of what runs, the pods of what stops."""
-    limits = job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
-    gpus = int(limits["nvidia.com/gpu"])
+    status = job.get("status") or {}
     ended = any(
-        one["type"] in {"Complete", "Failed"} and one["status"] == "True"
-        for one in job["status"].get("conditions") or ()
+        one["type"] in {"Complete", "Completed", "Failed"} and one["status"] == "True"
+        for one in status.get("conditions") or ()
     )
     if not job["spec"]["suspend"] and not ended:
-        return Counter({node: count * gpus for node, count in _nodes(job).items()})
-    return Counter(
-        pod["spec"]["nodeName"]
-        for pod in pods
-        for _ in range(gpus)
-        if pod["spec"].get("nodeName") and pod["status"].get("phase") in {"Pending", "Running"}
-    )
+        return _nodes(job)
+    found: Counter[str] = Counter()
+    for pod in pods:
+        if pod["spec"].get("nodeName") and pod["status"].get("phase") in {"Pending", "Running"}:
+            found[pod["spec"]["nodeName"]] += _asked(pod["spec"])
+    return found
