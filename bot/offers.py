@@ -14,13 +14,14 @@ from pydantic import TypeAdapter
 
 from bot.asks import SHORTEST_LEASE, Ask, Change, Nearness, Together
 from bot.fields import FieldChange
-from bot.plans import named, plan
+from bot.plans import named
 from bot.reask import ask_of, changes_of, demands_more
+from bot.replans import replan
 from bot.terms import Terms
 from bot.views import Refused
 from scheduler.model import Reservation, Seconds, Spend, Workload
 from scheduler.offers import OfferKind
-from storage.records import Person
+from storage.records import ObjectRef, Person
 
 QUARTER_HOUR: Seconds = 900.0
 LEASES_AT_MOST = 2
@@ -45,14 +46,18 @@ def alternatives(
     terms: Terms,
     reservations: Sequence[Reservation],
     now: Seconds,
+    ref: ObjectRef | None = None,
 ) -> tuple[Alternative, ...]:
-    """The changes that may be of a workload, each once, as the policy routes them."""
+    """The changes that may be of a workload, each once, as the policy routes them.
+
+    Of one that stands for an object (`ref`), those that leave its pods as they are.
+    """
     teams = tuple(dict.fromkeys((*planner.teams, before.team)))
     planner = replace(planner, teams=teams)
     ask = ask_of(before, terms)
     found: dict[str, Alternative] = {}
     for kind, change in candidates(ask, terms, reservations, now):
-        planned = plan(change.of(ask), planner, terms, now)
+        planned = replan(before, ref, change.of(ask), planner, terms, now)
         if isinstance(planned, Refused):
             continue
         back = demands_more(before, planned, terms)

@@ -18,11 +18,14 @@ _CLASSES = tuple(Priority)
 
 
 def ask_of(workload: Workload, terms: Terms, text: str = "") -> Ask:
-    """The ask that leads to this workload, in pods of so many GPUs."""
+    """The ask that leads to this workload, in pods of so many GPUs.
+
+    Where they are of several shapes, as if all were as the first.
+    """
     workload = own(workload)
     pods = workload.pod_sets[0]
     return Ask(
-        pods=pods.count,
+        pods=sum(one.count for one in workload.pod_sets),
         gpus_per_pod=_each(pods),
         model=pods.node_selector.get(MODEL_LABEL),
         duration=workload.duration,

@@ -72,6 +72,7 @@ class RefusalCode(enum.StrEnum):
     NO_SMALLER_START = "no-smaller-start"
     BAD_MARK = "bad-mark"
     REPLICA = "replica"
+    OF_OBJECT = "of-object"
     RUNS_ALREADY = "runs-already"
     OFFER_STALE = "offer-stale"
     OFFER_GONE = "offer-gone"

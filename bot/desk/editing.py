@@ -15,6 +15,7 @@ from bot.desk.submission import Submission
 from bot.fields import FieldName
 from bot.plans import named, never_fits, plan, refuse, shape_of
 from bot.reask import ask_of, changes_of, demands_more, difference
+from bot.replans import replan
 from bot.rights import leads, refuse_rewrite
 from bot.terms import NAME_AT_MOST
 from bot.views import NotReady, RefusalCode, Refused
@@ -115,7 +116,7 @@ class Editing(Leases, Submission):
         before = request.workload
         teams = dict.fromkeys((*person.teams, before.team))
         planner = dataclasses.replace(person, teams=tuple(teams))
-        planned = plan(ask, planner, self._terms, before.created)
+        planned = replan(before, request.ref, ask, planner, self._terms, before.created)
         if isinstance(planned, Refused):
             return planned
         over = self._over_budget(before, planned)

@@ -12,8 +12,9 @@ import dataclasses
 from bot.answers import Changed
 from bot.desk.changes import Order
 from bot.desk.editing import Editing
-from bot.plans import named, plan, refuse
+from bot.plans import named, refuse
 from bot.reask import ask_of, changes_of
+from bot.replans import replan
 from bot.rights import leads, refuse_rewrite
 from bot.views import RefusalCode, Refused
 from scheduler.model import TeamName, Workload
@@ -76,7 +77,8 @@ class Giving(Editing):
             )
         if request.state is S.WAITING:
             ask = dataclasses.replace(ask_of(before, self._terms), team=teams[0])
-            planned = plan(ask, to, self._terms, self._control.clock.now())
+            now = self._control.clock.now()
+            planned = replan(before, request.ref, ask, to, self._terms, now)
             if isinstance(planned, Refused):
                 return planned
             fits = self._over_budget(before, planned) or self._fits(planned, None)

@@ -26,7 +26,7 @@ def consider(
     workload = engine.workload(request.workload.id) or request.workload
     if engine.holds(workload.id):
         return None
-    found = alternatives(request.workload, planner, terms, engine.reservations(), now)
+    found = alternatives(request.workload, planner, terms, engine.reservations(), now, request.ref)
     lifted = [_lifted(one, request.workload, workload) for one in found]
     variants = [
         Variant(kind=one.kind, workload=other) for one, other in zip(found, lifted, strict=True)
@@ -68,7 +68,7 @@ def find_offer(
     before = request.workload
     if engine.holds(before.id):
         return refuse(RefusalCode.RUNS_ALREADY, request=request.id)
-    all_of_them = alternatives(before, planner, terms, engine.reservations(), now)
+    all_of_them = alternatives(before, planner, terms, engine.reservations(), now, request.ref)
     found = next((one for one in all_of_them if one.key == offer), None)
     if found is None:
         return refuse(RefusalCode.OFFER_STALE, request=request.id)

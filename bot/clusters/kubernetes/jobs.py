@@ -7,6 +7,7 @@ neighbours in the network, and a lost node can be replaced while the others wait
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 
 from bot.clusters.base import ClusterEvent, EndKind, PodsLost, Started
@@ -29,6 +30,8 @@ from bot.clusters.kubernetes.works import JobFacts, WorkFacts
 from bot.clusters.kubernetes.writing import CONFLICT, Write, Writer
 from scheduler.layout import Layout
 from scheduler.model import Admission, NodeName, PodSetAssignment, Seconds, Toleration
+
+log = logging.getLogger(__name__)
 
 CHANGED = 410  # our own word, as a status, for "it is no longer what was decided on"
 
@@ -58,10 +61,9 @@ class JobGangs:
             pods = self._mirror.pods_of(job.uid)
             gang.stopping = job.suspended
             return end_of(job, pods, self._fleet.failed, EndKind.STOPPED)
-        if not all(map(self._fleet.ready, gang.nodes)):
-            return EndKind.LOST
-        if form_of(job) != gang.ref.form:
-            return EndKind.STOPPED
+        obstacle = self._obstacle(gang, job)
+        if obstacle is not None:
+            return obstacle
 
         def send() -> None:
             """Send it about the object as it is now, unless that is another than was decided on."""
@@ -83,6 +85,14 @@ class JobGangs:
             )
         )
         return None
+
+    def _obstacle(self, gang: Gang, job: WorkFacts) -> EndKind | None:
+        """Why a gang cannot start after all, as the end that it has come to."""
+        if not all(map(self._fleet.ready, gang.nodes)):
+            return EndKind.LOST
+        if form_of(job) != gang.ref.form:
+            return EndKind.STOPPED
+        return None if _fits(gang, job) else EndKind.FAILED
 
     def _make(self, gang: Gang, body: Json, refuse: Refuse) -> EndKind | None:
         """Create what a request asks for, unless it is there."""
@@ -277,3 +287,12 @@ class JobGangs:
                 send=lambda: self._connection.patch(path_of(gang.ref), body),
             )
         )
+
+
+def _fits(gang: Gang, job: WorkFacts) -> bool:
+    """Whether a grant is for the very pods that will come: any others would have no room."""
+    granted = {part.name: part.count for part in gang.admission.assignments}
+    if granted == {pods.name: pods.count for pods in job.pod_sets}:
+        return True
+    log.error("%s is not for the pods of %s %s: not started", gang.decision, job.kind, job.name)
+    return False

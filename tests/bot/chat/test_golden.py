@@ -118,6 +118,12 @@ _REFUSED: list[_Row] = [
         (),
         None,
     ),
+    (
+        views.RefusalCode.OF_OBJECT,
+        {"request": "R-1043", "kind": "JobSet", "namespace": "nlp", "name": "llama"},
+        (),
+        None,
+    ),
     (views.RefusalCode.NO_TEAM, {}, (), None),
     (views.RefusalCode.UNKNOWN_TEAM, {"team": "npl"}, ("nlp",), None),
     (views.RefusalCode.NOT_YOUR_TEAM, {"team": "rl"}, ("nlp", "vision"), None),

@@ -30,6 +30,7 @@ class TurnedDown(Units):
             RefusalCode.NO_SMALLER_START: self._no_smaller_start,
             RefusalCode.BAD_MARK: self._bad_mark,
             RefusalCode.REPLICA: self._replica,
+            RefusalCode.OF_OBJECT: self._of_object,
             RefusalCode.LEASE_OVER: self._lease_over,
             RefusalCode.LEASE_MOVED: self._lease_moved,
             RefusalCode.CHANGED_MEANWHILE: self._meanwhile,
@@ -101,6 +102,18 @@ class TurnedDown(Units):
             label=figures.text("label") or "gpubot.dev/…",
             value=figures.text("value") or " ",
             near=near,
+        )
+
+    def _of_object(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "{request} 就是 {kind} `{space}/{name}` 本身，Pod 数量、每个 Pod 的 GPU "
+            "和所需节点都写在它里面。请在那里修改或重新创建；"
+            "租期、优先级、花费、放置和可抢占可以在这里修改",
+            request=_request(figures),
+            kind=figures.text("kind") or Markup("Job"),
+            space=figures.text("namespace") or "…",
+            name=figures.text("name") or "…",
         )
 
     def _replica(self, refused: Refused, figures: Figures) -> Markup:

@@ -30,6 +30,7 @@ class TurnedDown(Units):
             RefusalCode.NO_SMALLER_START: self._no_smaller_start,
             RefusalCode.BAD_MARK: self._bad_mark,
             RefusalCode.REPLICA: self._replica,
+            RefusalCode.OF_OBJECT: self._of_object,
             RefusalCode.LEASE_OVER: self._lease_over,
             RefusalCode.LEASE_MOVED: self._lease_moved,
             RefusalCode.CHANGED_MEANWHILE: self._meanwhile,
@@ -106,6 +107,18 @@ class TurnedDown(Units):
             label=figures.text("label") or "gpubot.dev/…",
             value=figures.text("value") or " ",
             near=near,
+        )
+
+    def _of_object(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "{request} is the {kind} `{space}/{name}`: its pods, their GPUs and which nodes they "
+            "need stand in that. Change it there, or make it anew. Its lease, priority, spend, "
+            "nearness and whether it is preemptible can be changed here",
+            request=_request(figures),
+            kind=figures.text("kind") or Markup("Job"),
+            space=figures.text("namespace") or "…",
+            name=figures.text("name") or "…",
         )
 
     def _replica(self, refused: Refused, figures: Figures) -> Markup:
