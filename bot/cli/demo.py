@@ -53,26 +53,62 @@ SUGGESTIONS = (
         label="A small request",
         about="Four GPUs for two hours: granted at once, and nobody takes them back.",
         command="/gpu 4 h100 2h name first-steps",
+        translated={
+            "zh": Suggestion(
+                label="小请求",
+                about="四张卡用两小时：马上获准，没有人会收回。",
+                command="/gpu 4卡 h100 2小时 名称 first-steps",
+            )
+        },
     ),
     Suggestion(
         label="A gang",
         about="Four whole nodes that start together or not at all.",
         command="/gpu 4x8 h100 for 8h name pretrain-small",
+        translated={
+            "zh": Suggestion(
+                label="整组启动",
+                about="四个整节点，要么一起启动，要么都不启动。",
+                command="/gpu 4x8 h100 8小时 名称 pretrain-small",
+            )
+        },
     ),
     Suggestion(
         label="A night job",
         about="Eight nodes of idle capacity, given back when its owner wants it.",
         command="/gpu 8 nodes h100 12h preemptible priority low name night-sweep",
+        translated={
+            "zh": Suggestion(
+                label="夜间任务",
+                about="八个闲置节点，主人要用时归还。",
+                command="/gpu 8节点 h100 12小时 可抢占 低优先级 名称 night-sweep",
+            )
+        },
     ),
     Suggestion(
         label="A hero job",
         about="64 nodes at once: work that runs on borrowed GPUs has to make room.",
         command="/gpu 64 nodes h100 24h priority high name hero-run",
+        translated={
+            "zh": Suggestion(
+                label="大任务",
+                about="一次要 64 个节点：借来的卡上的工作要让位。",
+                command="/gpu 64节点 h100 24小时 高优先级 名称 hero-run",
+            )
+        },
     ),
     Suggestion(
         label="Why?",
         about="What your last request waits for, who holds it, and its story.",
         command="/gpu why {last}",
+        translated={
+            "zh": Suggestion(
+                label="为什么？",
+                about="你最近的请求在等什么、谁占着、经过如何。",
+                command="/gpu 为什么 {last}",
+                fallback="/gpu 我的",
+            )
+        },
     ),
 )
 

@@ -32,7 +32,7 @@ def carry_out(engine: Engine, ledger: Ledger, terms: Terms, order: DeskEvent) ->
 
 
 def _has_moved_on(request: Request, order: DeskEvent) -> bool:
-    """Whether the grant that was to be stopped is over already, or there never was one.
+    """Whether the grant that somebody wanted to be stopped is over already.
 
     A request that was preempted before its release was carried out waits on; it can be cancelled.
     One whose object is no more has nothing to wait for.

@@ -68,7 +68,7 @@ class Identity(Acknowledging):
             return LinkRefused(code=LinkRefusal.NOT_YOURS_TO_ANSWER, team=team, person=person)
         with self._store.read() as view:
             wish = view.settings.get(f"{WISH}{person}:{team}")
-        if wish is None or wish.until is None or wish.until <= self._wall():
+        if wish is None or wish.until is None or wish.until <= self._world():
             return LinkRefused(code=LinkRefusal.ANSWERED, team=team, person=person)
         return self._settle(lead, person, team, agreed=agree)
 
@@ -85,7 +85,7 @@ class Identity(Acknowledging):
             asked=tuple(
                 wish.name.rpartition(":")[2]
                 for wish in wishes
-                if wish.until is not None and wish.until > self._wall()
+                if wish.until is not None and wish.until > self._world()
             ),
         )
 
@@ -113,14 +113,14 @@ class Identity(Acknowledging):
         asked = self._directory.leads(team) or self._admins()
         if not asked:
             return LinkRefused(code=LinkRefusal.NOBODY_TO_ASK, team=team)
-        now = self._wall()
-        until = now.timestamp() + LAPSES
+        now, world = self._wall(), self._world()
+        until = world.timestamp() + LAPSES
         args = notices.LinkAskedArgs(person=person_id, team=team, until=until)
         with self._store.write() as work:
             first = work.inbox.first(key, now)
             name = f"{WISH}{person_id}:{team}"
             before = work.settings.get(name)
-            open_ = before is not None and before.until is not None and before.until > now
+            open_ = before is not None and before.until is not None and before.until > world
             if first and not open_:
                 work.settings.put(
                     Setting(name=name, value="", author=person_id, until=moment(until))
@@ -242,7 +242,7 @@ class Identity(Acknowledging):
         substitute = None if whom is None else self._owner(whom)
         if whom is not None and substitute is None:
             return LinkRefused(code=LinkRefusal.UNKNOWN_PERSON, person=whom)
-        wrong = end.misplaced(self._wall().timestamp())
+        wrong = end.misplaced(self._world().timestamp())
         if wrong is not None:
             return LinkRefused(code=LinkRefusal(wrong))
         with self._store.write() as work:
@@ -254,7 +254,7 @@ class Identity(Acknowledging):
     def _substitute(self, work: Work, by: str, person: str | None, end: End) -> None:
         """Note who stands in, or that nobody does, and tell on-call and them."""
         now = self._wall()
-        until = end.at(now.timestamp())
+        until = end.at(self._world().timestamp())
         args = notices.SubstituteArgs(by=by, person=person, until=until)
         work.settings.delete(SUBSTITUTE)
         if person is not None:
@@ -282,7 +282,7 @@ class Identity(Acknowledging):
     def _substitution(self) -> Setting | None:
         with self._store.read() as view:
             found = view.settings.get(SUBSTITUTE)
-        if found is None or (found.until is not None and found.until <= self._wall()):
+        if found is None or (found.until is not None and found.until <= self._world()):
             return None
         return found
 

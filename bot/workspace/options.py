@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from bot.workspace.rates import RateLimits
@@ -39,6 +39,12 @@ class Suggestion:
     about: str
     command: str
     fallback: str = "/gpu mine"
+    translated: Mapping[str, Suggestion] = field(default_factory=dict)
+    """The same in other languages, by the beginning of a locale (`zh`)."""
+
+    def read_in(self, locale: str) -> Suggestion:
+        """As a person reads it whose locale this is."""
+        return self.translated.get(locale[:2].lower(), self)
 
 
 GPU_COMMAND = Command(

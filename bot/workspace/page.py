@@ -58,6 +58,7 @@ class PageApi:
         """Everything a page needs to start, or to start again after a lost connection."""
         space, directory = self._space, self._space.directory
         options = space.options
+        locale = directory.people[person].locale
         return {
             "type": "boot",
             "me": person,
@@ -87,7 +88,7 @@ class PageApi:
             ],
             "suggestions": [
                 {"label": s.label, "about": s.about, "command": s.command, "fallback": s.fallback}
-                for s in options.suggestions
+                for s in (one.read_in(locale) for one in options.suggestions)
             ],
             "clock": self._clock(),
         }

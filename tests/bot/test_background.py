@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
-from bot.background import STANDING, Background, Mix, load_of
+from bot.background import A_TEAM, STANDING, Background, Mix, handle_of, load_of
 from bot.clock import ScaledClock
 from bot.composition import in_use, names_standing
 from scheduler.simulation.traces import TraceJob
@@ -38,8 +39,10 @@ def _all(house: House) -> tuple[Request, ...]:
         return view.requests.find()
 
 
-def _job(number: int, at: float, gpus: int = 1, hours: float = 1.0) -> TraceJob:
-    return TraceJob(id=f"J{number}", tenant="nlp", submitted=at, duration=hours * 3600, gpus=gpus)
+def _job(
+    number: int, at: float, gpus: int = 1, hours: float = 1.0, tenant: str = "nlp"
+) -> TraceJob:
+    return TraceJob(id=f"J{number}", tenant=tenant, submitted=at, duration=hours * 3600, gpus=gpus)
 
 
 def test_the_first_population_fills_the_cluster_and_says_nothing(house: House) -> None:
@@ -135,3 +138,24 @@ def test_standing_requests_wait_and_are_not_taken_for_load(house: House) -> None
     background.feed(house.clock.now(), lambda: GPUS, STANDING)
     assert len(_all(house)) == before
     assert house.control.read(in_use) <= GPUS
+
+
+def test_background_people_are_neither_teams_nor_taken_for_people() -> None:
+    teams = ("nlp", "vision", "speech")
+    handles = {
+        team: {load_of(_job(n, 0.0, tenant=team), Mix(), 8).owner for n in range(200)}
+        for team in teams
+    }
+    for team, found in handles.items():
+        assert 1 < len(found) <= A_TEAM
+        assert not found & set(teams)
+        assert all(re.fullmatch(r"sim-[a-z]+", one) for one in found)
+        again = {load_of(_job(n, 0.0, tenant=team), Mix(), 8).owner for n in range(200)}
+        assert found == again
+
+
+def test_a_team_has_five_of_them() -> None:
+    assert {handle_of("nlp", n / 10) for n in range(10)} == {
+        handle_of("nlp", n / 5) for n in range(5)
+    }
+    assert len({handle_of("nlp", n / 5) for n in range(5)}) == A_TEAM

@@ -83,7 +83,9 @@ def test_a_release_that_reaches_the_loop_after_the_grant_is_over_changes_nothing
     waits = house.ask()
     house.step()
     with house.store.write() as work:
-        work.events.add(EventKind.RELEASE, waits, ADA.id, house.request(waits).changed, {})
+        work.events.add(
+            EventKind.RELEASE, waits, ADA.id, house.request(waits).changed, {"grant": 1}
+        )
     house.step()
     assert house.state(waits) is S.WAITING
 

@@ -7,6 +7,7 @@ import datetime as dt
 import pytest
 
 from bot.asks import End
+from bot.desk.identity import LAPSES
 from bot.duty import OnCall
 from bot.identity import LinkAnswered, LinkAsked, LinkRefusal, LinkRefused, LinkView, OnCallView
 from storage.records import Audience, Person, Role
@@ -190,3 +191,21 @@ def test_a_stranger_is_looked_up_once_and_then_known(house: House) -> None:
     house.desk.meet(Person(id="U0WHO", name="Who Ever", teams=("nlp",)))
     assert house.desk.strangers() == ()
     assert house.ask(Person(id="U0WHO", name=""))
+
+
+def test_a_wish_and_a_stand_in_last_by_the_time_of_the_world(house: House) -> None:
+    """A simulated world runs faster than the clock on the wall: its dates are what people read."""
+    asked = house.desk.link(NEW.id, "nlp", key="one")
+    assert isinstance(asked, LinkAsked)
+    assert asked.until == house.clock.now() + LAPSES
+    house.desk.stand_in(ANA.id, BEN.id, End(after=3600.0), key="two")
+    view = house.desk.stand_in(ANA.id, None, End(), key="three")
+    assert isinstance(view, OnCallView)
+    assert (view.substitute, view.until) == (BEN.id, house.clock.now() + 3600.0)
+    house.clock.advance(3600.0)
+    view = house.desk.stand_in(ANA.id, None, End(), key="four")
+    assert isinstance(view, OnCallView)
+    assert view.substitute is None
+    house.clock.advance(LAPSES)
+    late = house.desk.answer_link(LEA.id, NEW.id, "nlp", agree=True)
+    assert refusal(late) is LinkRefusal.ANSWERED

@@ -1,5 +1,7 @@
 // Talking to the server: requests, and one socket for everything that happens.
 
+import { t } from "./words.js";
+
 export async function get(path, query = {}) {
   const answer = await fetch(`${path}?${new URLSearchParams(query)}`);
   return answer.json();
@@ -47,14 +49,8 @@ export function connect(person, onEvent, onLink) {
   };
 }
 
-const ERRORS = {
-  operation_timeout: "Timed out: gpubot did not answer within 3 seconds. You can try again.",
-  dispatch_failed: "gpubot is offline, so nothing was sent. Try again in a moment.",
-  unreachable: "The workspace server does not answer. Is it still running?",
-  message_not_found: "That message is gone.",
-  is_archived: "This channel is archived.",
-};
+const CODES = ["operation_timeout", "dispatch_failed", "unreachable", "message_not_found", "is_archived"];
 
 export function explain(code) {
-  return ERRORS[code] || `That did not work (${code}).`;
+  return CODES.includes(code) ? t(code) : t("failed", { code });
 }

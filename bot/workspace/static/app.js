@@ -10,6 +10,7 @@ import { renderSidebar } from "./sidebar.js";
 import { Thread } from "./thread.js";
 import { setLanguage, setWorld, worldClock } from "./time.js";
 import { welcome } from "./welcome.js";
+import { speak, t } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
 const CLOCK_MS = 2000;
@@ -34,7 +35,7 @@ let newAfter = null;
 let linkUp = false;
 const modals = new Modals(space);
 const thread = new Thread($("thread"), space, { press });
-const composer = new Composer(space, { label: "Message", send: (text) => say(text) });
+const composer = new Composer(space, { label: t("message"), send: (text) => say(text) });
 composer.open(false);
 const header = h("header", { class: "head" });
 const banner = h("div", { class: "banner", role: "status", testid: "banner", hidden: true });
@@ -61,7 +62,11 @@ const handlers = {
   boot(event) {
     space.boot = event;
     setWorld(event.clock);
-    setLanguage(event.people.find((user) => user.id === event.me)?.locale);
+    const { locale } = event.people.find((user) => user.id === event.me) || {};
+    speak(locale);
+    setLanguage(locale);
+    $("sidebar").setAttribute("aria-label", t("places"));
+    $("thread").setAttribute("aria-label", t("thread"));
     space.version += 1;
     space.home = event.home;
     space.rooms = new Map(event.rooms.map((room) => [room.id, room]));
@@ -145,7 +150,7 @@ async function go(place) {
     return;
   }
   const room = space.rooms.get(place.room);
-  composer.label(room.is_im ? `Message ${space.boot.app.name}` : `Message #${room.name}`);
+  composer.label(t("messageTo", { where: room.is_im ? space.boot.app.name : `#${room.name}` }));
   const front = place.room === [...space.rooms.keys()][0]; // newcomers arrive in the first room
   tries.replaceChildren((front && welcome(space, (command) => { composer.put(command); composer.submit(); })) || "");
   newAfter = room.unread ? room.read : null;
@@ -234,7 +239,7 @@ async function press(message, action, values, node) {
 function sidebar() {
   renderSidebar($("sidebar"), space, { go, become });
   const unread = [...space.rooms.values()].reduce((sum, room) => sum + (space.place.room === room.id ? 0 : room.unread), 0);
-  document.title = `${unread ? `(${unread}) ` : ""}gpubot · local workspace`;
+  document.title = `${unread ? `(${unread}) ` : ""}${t("title")}`;
   header.querySelector(".menu-dot")?.toggleAttribute("hidden", unread === 0);
 }
 
@@ -252,22 +257,22 @@ function renderHeader() {
   const tab = (label, active, place, testid) => h("button", { type: "button", class: `tab${active ? " active" : ""}`, testid,
     "aria-current": active ? "page" : null, onclick: () => go(place) }, label);
   header.replaceChildren(...present([
-    h("button", { type: "button", class: "icon-button menu-button", "aria-label": "Channels and people", testid: "menu",
+    h("button", { type: "button", class: "icon-button menu-button", "aria-label": t("places"), testid: "menu",
       onclick: () => drawer(true) }, icon("menu"), h("span", { class: "menu-dot", hidden: true })),
     h("div", { class: "head-text" },
       h("h1", { testid: "title" }, !space.place.home && !room.is_im && h("span", { class: "sign" }, "#"), title),
       h("p", { class: "topic" }, about)),
     (space.place.home || room.is_im) && h("div", { class: "tabs" },
-      tab("Home", Boolean(space.place.home), { home: true }, "tab-home"),
-      tab("Messages", !space.place.home, { room: direct.id }, "tab-messages")),
-    h("div", { class: "clock", testid: "clock", hidden: !space.boot.clock, title: "Time on the cluster" },
+      tab(t("tabHome"), Boolean(space.place.home), { home: true }, "tab-home"),
+      tab(t("tabMessages"), !space.place.home, { room: direct.id }, "tab-messages")),
+    h("div", { class: "clock", testid: "clock", hidden: !space.boot.clock, title: t("clock") },
       icon("clock"), h("span", { class: "clock-text" }, space.boot.clock ? worldClock() : "")),
   ]));
 }
 
 function renderBanner() {
-  const text = !linkUp ? "Connecting to the workspace…"
-    : space.boot && !space.boot.connections ? "gpubot is offline or still connecting. What you write is kept, commands will fail." : "";
+  const text = !linkUp ? t("connecting")
+    : space.boot && !space.boot.connections ? t("away") : "";
   banner.hidden = !text;
   banner.textContent = text;
 }

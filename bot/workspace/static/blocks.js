@@ -5,6 +5,7 @@ import { confirmFirst } from "./dialogs.js";
 import { h, icon } from "./dom.js";
 import { inputElement, valuesIn } from "./inputs.js";
 import { mrkdwn, textObject } from "./mrkdwn.js";
+import { t } from "./words.js";
 
 export function renderBlocks(blocks, context) {
   return h("div", { class: "blocks" }, ...blocks.map((block) => renderBlock(block, context)));
@@ -50,7 +51,7 @@ const BLOCKS = {
     const control = inputElement(block, block.element, context, id);
     const choice = ["checkboxes", "radio_buttons"].includes(block.element.type);
     const label = h(choice ? "div" : "label", { class: "input-label", for: choice ? null : id, id: `${id}-label` },
-      textObject(block.label, context.names), block.optional && h("span", { class: "muted" }, " (optional)"));
+      textObject(block.label, context.names), block.optional && h("span", { class: "muted" }, ` ${t("optional")}`));
     const node = h("div", { class: "block block-input", testid: "input", "data-input-block": block.block_id },
       label, control,
       block.hint && h("div", { class: "input-hint" }, textObject(block.hint, context.names)),
@@ -114,7 +115,7 @@ function button(block, part, context) {
 function overflow(block, part, context) {
   const menu = h("div", { class: "menu", role: "menu", hidden: true });
   const toggle = h("button", {
-    type: "button", class: "button button-overflow", "aria-label": "More actions", "aria-haspopup": "menu",
+    type: "button", class: "button button-overflow", "aria-label": t("more"), "aria-haspopup": "menu",
     testid: "overflow", "data-action-id": part.action_id,
     onclick: () => {
       menu.hidden = !menu.hidden;

@@ -2,6 +2,7 @@
 
 import { post } from "./api.js";
 import { avatar, h, icon } from "./dom.js";
+import { t } from "./words.js";
 
 // `send(text)` resolves when the server has taken it. `label` is what the box is called.
 export class Composer {
@@ -18,20 +19,30 @@ export class Composer {
       oninput: () => this.changed(), onkeydown: (event) => this.key(event),
       onblur: () => setTimeout(() => { this.popup.hidden = true; }, 150),
     });
-    this.button = h("button", { type: "button", class: "send", "aria-label": "Send", title: "Send", disabled: true,
+    this.button = h("button", { type: "button", class: "send", disabled: true,
       testid: testid === "composer" ? "send" : `${testid}-send`, onclick: () => this.submit() }, icon("send"));
-    this.slash = commands && h("button", { type: "button", class: "icon-button slash", title: "Commands",
-      "aria-label": "Commands", testid: "slash", onclick: () => this.put("/") }, "/");
+    this.slash = commands && h("button", { type: "button", class: "icon-button slash", testid: "slash", onclick: () => this.put("/") }, "/");
+    this.hint = h("span", { class: "composer-hint" });
     this.node = h("div", { class: "composer" }, this.popup,
       h("div", { class: "composer-box" }, this.box,
         h("div", { class: "composer-bar" }, this.slash,
-          h("span", { class: "composer-hint" }, "Enter sends · Shift+Enter for a new line"), this.button)));
+          this.hint, this.button)));
   }
 
   // Closed until it is known who speaks, and where.
   open(ready) {
+    this.name();
     this.box.disabled = !ready;
     if (this.slash) this.slash.disabled = !ready;
+  }
+
+  // In the language of who speaks.
+  name() {
+    this.hint.textContent = t("hint");
+    for (const [node, key] of [[this.button, "send"], [this.slash, "commands"]]) {
+      node?.setAttribute?.("aria-label", t(key));
+      node?.setAttribute?.("title", t(key));
+    }
   }
 
   put(text) {
@@ -115,7 +126,7 @@ export class Composer {
 
   commandOptions(text) {
     const options = text === "/" ? this.space.boot.shortcuts.filter((shortcut) => !shortcut.on_message).map((shortcut) => ({
-      face: icon("bolt"), label: shortcut.label, about: "shortcut", text: "/", callback: shortcut.callback_id,
+      face: icon("bolt"), label: shortcut.label, about: t("shortcut"), text: "/", callback: shortcut.callback_id,
     })) : [];
     for (const command of this.space.boot.commands) {
       if (!command.name.startsWith(text.split(" ")[0])) continue;
@@ -132,7 +143,7 @@ export class Composer {
     const groups = this.space.boot.groups.filter((group) => fits(group.handle));
     return [
       ...people.map((user) => ({ face: avatar(user, true), label: user.real_name, about: user.title, text: `${before}@${user.name} ` })),
-      ...groups.map((group) => ({ label: `@${group.handle}`, about: "user group", text: `${before}@${group.handle} ` })),
+      ...groups.map((group) => ({ label: `@${group.handle}`, about: t("group"), text: `${before}@${group.handle} ` })),
     ].slice(0, 8);
   }
 

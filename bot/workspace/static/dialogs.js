@@ -5,18 +5,19 @@ import { renderBlocks } from "./blocks.js";
 import { h, icon, toast } from "./dom.js";
 import { valuesIn } from "./inputs.js";
 import { textObject } from "./mrkdwn.js";
+import { t } from "./words.js";
 
 export function confirmFirst(confirm, names, go) {
   const close = () => { dialog.close(); dialog.remove(); };
   const danger = confirm.style === "danger" ? "button-danger" : "button-primary";
   const dialog = h("dialog", { class: "dialog dialog-confirm", testid: "confirm", "aria-labelledby": "confirm-title" },
-    h("h2", { id: "confirm-title" }, textObject(confirm.title || { text: "Are you sure?" }, names)),
+    h("h2", { id: "confirm-title" }, textObject(confirm.title || { text: t("sure") }, names)),
     h("div", { class: "dialog-body" }, textObject(confirm.text || { text: "" }, names)),
     h("div", { class: "dialog-foot" },
       h("button", { type: "button", class: "button", testid: "confirm-cancel", onclick: close },
-        textObject(confirm.deny || { text: "Cancel" }, names)),
+        textObject(confirm.deny || { text: t("cancel") }, names)),
       h("button", { type: "button", class: `button ${danger}`, testid: "confirm-ok", onclick: () => { close(); go(); } },
-        textObject(confirm.confirm || { text: "Yes" }, names))));
+        textObject(confirm.confirm || { text: t("yes") }, names))));
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
@@ -41,6 +42,7 @@ export class Modals {
     retype(this.dialog, kept);
     document.body.append(this.dialog);
     this.dialog.showModal();
+    focusFirst(this.dialog);
     return undefined;
   }
 
@@ -71,12 +73,12 @@ export class Modals {
       this.submit(view, body, submit, problem);
     } },
       h("header", { class: "dialog-head" }, h("h2", { id: "modal-title" }, textObject(view.title, names)),
-        h("button", { type: "button", class: "icon-button", "aria-label": "Close", testid: "modal-close", onclick: close },
+        h("button", { type: "button", class: "icon-button", "aria-label": t("close"), testid: "modal-close", onclick: close },
           icon("close"))),
       body, problem,
       h("div", { class: "dialog-foot" },
         h("button", { type: "button", class: "button", testid: "modal-cancel", onclick: close },
-          textObject(view.close || { text: depth > 1 ? "Back" : "Cancel" }, names)),
+          textObject(view.close || { text: t(depth > 1 ? "back" : "cancel") }, names)),
         submit));
     const dialog = h("dialog", { class: "dialog dialog-modal", testid: "modal", "aria-labelledby": "modal-title" }, form);
     dialog.addEventListener("cancel", (event) => { event.preventDefault(); close(); });
@@ -105,6 +107,13 @@ export class Modals {
     this.hide();
     return post("close", { person: this.space.me, view_id: view.id, clear: Boolean(view.clear_on_close) });
   }
+}
+
+// Into the form, however it came to be open: by itself a dialog begins with its first button, the
+// one that closes it.
+function focusFirst(dialog) {
+  const fields = "input, select, textarea";
+  (dialog.querySelector("[autofocus]") || dialog.querySelector(`.modal-body :is(${fields})`))?.focus();
 }
 
 // What a person typed survives an update of the modal, as long as the block keeps its ids.

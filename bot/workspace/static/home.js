@@ -3,6 +3,7 @@
 import { explain, post } from "./api.js";
 import { renderBlocks } from "./blocks.js";
 import { avatar, h, toast } from "./dom.js";
+import { t } from "./words.js";
 
 export function renderHome(root, space) {
   const view = space.home;
@@ -20,7 +21,7 @@ export function renderHome(root, space) {
   } else {
     const bot = space.names.user(space.boot.app.user_id);
     body.append(h("div", { class: "home-empty" }, avatar(bot), h("p", {}, space.boot.app.about),
-      h("p", { class: "muted" }, space.boot.connections ? "Opening your Home…" : "gpubot is offline; Home appears when it is back.")));
+      h("p", { class: "muted" }, t(space.boot.connections ? "opening" : "homeAway"))));
   }
   root.replaceChildren(body);
 }

@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { textObject } from "./mrkdwn.js";
+import { t } from "./words.js";
 
 const plain = (text) => text?.text || "";
 const allOptions = (part) => part.options || (part.option_groups || []).flatMap((group) => group.options);
@@ -73,7 +74,7 @@ function select(block, part, context, id, onPick) {
   const option = (item) => h("option", { value: String(options.indexOf(item)) }, plain(item.text));
   const node = h("select", { id, class: "control control-select", testid: `field-${part.action_id}`,
     "aria-label": onPick ? plain(part.placeholder) || "Choose" : null },
-    h("option", { value: "" }, plain(part.placeholder) || "Choose an option"),
+    h("option", { value: "" }, plain(part.placeholder) || t("chooseOption")),
     ...(part.options ? part.options.map(option) : part.option_groups.map((group) =>
       h("optgroup", { label: plain(group.label) }, ...group.options.map(option)))));
   const initial = options.findIndex((item) => item.value === part.initial_option?.value);
@@ -104,7 +105,7 @@ function externalSelect(block, part, context, id) {
 
 function userSelect(block, part, context, id, onPick) {
   const node = h("select", { id, class: "control control-select", testid: `field-${part.action_id}` },
-    h("option", { value: "" }, plain(part.placeholder) || "Choose a person"),
+    h("option", { value: "" }, plain(part.placeholder) || t("choosePerson")),
     ...context.names.people().map((user) => h("option", { value: user.id }, user.real_name)));
   node.value = part.initial_user || "";
   const read = () => ({ selected_user: node.value || null });

@@ -5,6 +5,7 @@ import { avatar, h, icon } from "./dom.js";
 import { EMOJI } from "./emoji.js";
 import { mrkdwn } from "./mrkdwn.js";
 import { ago, clock, dayLabel, exact, stampDate } from "./time.js";
+import { t } from "./words.js";
 
 const GROUP_SECONDS = 300;
 const COUNTED = new Set(["thread_ts", "reply_count", "reply_users", "reply_users_count", "latest_reply"]);
@@ -19,8 +20,8 @@ export class MessageList {
     this.list = h("ol", { class: "messages" });
     this.intro = h("div", { class: "intro", hidden: true });
     this.earlier = h("button", { type: "button", class: "link-button", hidden: true, testid: "earlier",
-      onclick: () => this.actions.earlier() }, "Show earlier messages");
-    this.scroller = h("div", { class: "scroller", tabindex: "0", role: "log", "aria-label": "Messages" },
+      onclick: () => this.actions.earlier() }, t("earlier"));
+    this.scroller = h("div", { class: "scroller", tabindex: "0", role: "log", "aria-label": t("messages") },
       this.intro, this.earlier, this.list);
     this.stuck = true;
     this.scroller.addEventListener("scroll", () => { this.stuck = this.atBottom(); });
@@ -30,7 +31,7 @@ export class MessageList {
   // What stands above the first message.
   introduce(name, about) {
     this.intro.hidden = false;
-    this.intro.replaceChildren(h("h2", {}, name), h("p", {}, `This is the very beginning. ${about}`));
+    this.intro.replaceChildren(h("h2", {}, name), h("p", {}, t("beginning", { about })));
   }
 
   // Whether there is more above what is shown.
@@ -57,7 +58,7 @@ export class MessageList {
       const isNew = newAfter && !marked && Number(message.ts) > Number(newAfter) && message.user !== this.space.me;
       if (isNew && before) {
         marked = true;
-        wanted.push(this.keyed("new", newAfter, () => h("li", { class: "new-line" }, h("span", {}, "New"))));
+        wanted.push(this.keyed("new", newAfter, () => h("li", { class: "new-line" }, h("span", {}, t("fresh")))));
       }
       const compact = !fresh && !(isNew && before) && follows(before, message);
       const said = Object.entries(message).filter(([name]) => !COUNTED.has(name));
@@ -109,9 +110,9 @@ export class MessageList {
   }
 
   item(message, compact) {
-    if (message.local) return h("li", { class: "message-sent", testid: "sent" }, "You sent ", h("code", {}, message.text));
+    if (message.local) return h("li", { class: "message-sent", testid: "sent" }, `${t("sent")} `, h("code", {}, message.text));
     const names = this.space.names;
-    const user = names.user(message.user) || { id: message.user, real_name: message.username || "Workspace" };
+    const user = names.user(message.user) || { id: message.user, real_name: message.username || t("someone") };
     const when = stampDate(message.ts);
     const time = h("time", { class: "time", title: exact(when), datetime: when.toISOString() }, clock(when));
     const head = compact ? null : h("div", { class: "message-head" },
@@ -121,7 +122,7 @@ export class MessageList {
     const classes = ["message", compact && "compact", message.is_ephemeral && "ephemeral"].filter(Boolean).join(" ");
     return h("li", { class: classes, testid: "message", "data-ts": message.ts, "data-user": message.user,
       "data-ephemeral": message.is_ephemeral ? "true" : null },
-      message.is_ephemeral && h("div", { class: "only-you", testid: "ephemeral" }, icon("eye"), "Only visible to you"),
+      message.is_ephemeral && h("div", { class: "only-you", testid: "ephemeral" }, icon("eye"), t("onlyYou")),
       h("div", { class: "message-row" },
         h("div", { class: "gutter" }, compact ? time : avatar(user)), body),
       this.tools(message));
@@ -132,7 +133,7 @@ export class MessageList {
     const parts = [];
     if (message.subtype === "thread_broadcast" && !this.inThread) {
       parts.push(h("button", { type: "button", class: "link-button", onclick: () => this.actions.openThread(message) },
-        "replied to a thread"));
+        t("broadcast")));
     }
     const body = h("div", { class: "content", testid: "message-text" });
     if (message.blocks?.length) {
@@ -143,7 +144,7 @@ export class MessageList {
     } else if (message.text) {
       body.append(mrkdwn(message.text, names));
     }
-    if (message.edited && !message.bot_id) body.append(h("span", { class: "edited" }, " (edited)"));
+    if (message.edited && !message.bot_id) body.append(h("span", { class: "edited" }, ` ${t("edited")}`));
     parts.push(body, ...(message.files || []).map(file));
     if (message.reactions?.length) parts.push(h("div", { class: "reactions" }, ...message.reactions.map((reaction) =>
       h("span", { class: "reaction", title: `:${reaction.name}:` },
@@ -154,11 +155,11 @@ export class MessageList {
 
   replies(message) {
     const faces = (message.reply_users || []).slice(0, 3).map((id) => avatar(this.space.names.user(id), true));
-    const count = message.reply_count === 1 ? "1 reply" : `${message.reply_count} replies`;
+    const count = message.reply_count === 1 ? t("oneReply") : t("replies", { count: message.reply_count });
     return h("button", { type: "button", class: "replies", testid: "thread-open",
       onclick: () => this.actions.openThread(message) },
       ...faces, h("span", { class: "replies-count" }, count),
-      h("span", { class: "muted" }, `Last reply ${ago(stampDate(message.latest_reply), new Date())}`));
+      h("span", { class: "muted" }, t("lastReply", { when: ago(stampDate(message.latest_reply), new Date()) })));
   }
 
   tools(message) {
@@ -168,7 +169,7 @@ export class MessageList {
       ...shortcuts.map((shortcut) => h("button", { type: "button", class: "icon-button", title: shortcut.label,
         "aria-label": shortcut.label, testid: `on-message-${shortcut.callback_id}`,
         onclick: () => this.actions.shortcut(message, shortcut.callback_id) }, icon("bolt"))),
-      h("button", { type: "button", class: "icon-button", title: "Reply in thread", "aria-label": "Reply in thread",
+      h("button", { type: "button", class: "icon-button", title: t("replyIn"), "aria-label": t("replyIn"),
         testid: "thread-start", onclick: () => this.actions.openThread(message) }, icon("reply")));
   }
 }
@@ -187,5 +188,5 @@ function file(each) {
   return h("figure", { class: "file", testid: "file" },
     h("figcaption", {}, icon("file"), each.title),
     h("a", { href: each.url_private, target: "_blank", rel: "noopener" },
-      picture ? h("img", { src: each.url_private, alt: each.alt_txt }) : `Download ${each.name}`));
+      picture ? h("img", { src: each.url_private, alt: each.alt_txt }) : t("download", { name: each.name })));
 }

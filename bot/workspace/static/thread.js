@@ -4,6 +4,7 @@ import { explain, get, post } from "./api.js";
 import { Composer } from "./composer.js";
 import { h, icon, toast } from "./dom.js";
 import { MessageList } from "./messages.js";
+import { t } from "./words.js";
 
 export class Thread {
   constructor(root, space, actions) {
@@ -24,13 +25,14 @@ export class Thread {
     this.ts = message.thread_ts || message.ts;
     this.messages = new Map();
     this.list = new MessageList(this.space, { press: this.actions.press, openThread: () => {} }, { inThread: true });
-    this.composer = new Composer(this.space, { label: "Reply…", testid: "thread-composer", commands: false,
+    this.composer = new Composer(this.space, { label: t("reply"), testid: "thread-composer", commands: false,
       send: (text) => this.say(text) });
+    this.composer.name();
     const where = this.space.rooms.get(room);
     this.root.replaceChildren(
-      h("header", { class: "head" }, h("div", { class: "head-text" }, h("h2", {}, "Thread"),
+      h("header", { class: "head" }, h("div", { class: "head-text" }, h("h2", {}, t("thread")),
         h("p", { class: "topic" }, where.is_im ? this.space.boot.app.name : `#${where.name}`)),
-      h("button", { type: "button", class: "icon-button", "aria-label": "Close thread", testid: "thread-close",
+      h("button", { type: "button", class: "icon-button", "aria-label": t("closeThread"), testid: "thread-close",
         onclick: () => this.close() }, icon("close"))),
       this.list.scroller, this.composer.node);
     this.root.dataset.testid = "thread";

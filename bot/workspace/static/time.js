@@ -1,7 +1,9 @@
-// Times of messages and Slack's date tokens, in the zone and language of this browser; tokens in
-// the language of whoever reads them, where that is not English.
+// Times of messages and Slack's date tokens, in the zone of this browser, and in its language or,
+// where that is not English, in the language of whoever is at the page.
 // Messages are stamped by our time. Date tokens are the bot's, and its world may have another
 // time and pace: what is "today" or "in 2 hours" there goes by the world's clock.
+
+import { t } from "./words.js";
 
 let world = null;
 
@@ -16,7 +18,7 @@ export function worldNow() {
 }
 
 export function worldClock() {
-  return `${WORLD.format(worldNow())}, ${world.speed.toLocaleString()}× speed`;
+  return t("pace", { time: inWorld.format(worldNow()), speed: world.speed.toLocaleString() });
 }
 
 export function stampDate(ts) {
@@ -24,13 +26,16 @@ export function stampDate(ts) {
 }
 
 const style = (options, language) => new Intl.DateTimeFormat(language, options);
-const TIME = style({ hour: "numeric", minute: "2-digit" });
-const SECONDS = style({ hour: "numeric", minute: "2-digit", second: "2-digit" });
-const LONG = style({ year: "numeric", month: "long", day: "numeric", weekday: "long" });
-const WORLD = style({ weekday: "short", day: "numeric", month: "short", hour: "numeric", minute: "2-digit" });
+const short = (language) => style({ hour: "numeric", minute: "2-digit" }, language);
+const precise = (language) => style({ hour: "numeric", minute: "2-digit", second: "2-digit" }, language);
+const whole = (language) => style({ year: "numeric", month: "long", day: "numeric", weekday: "long" }, language);
+const ofWorld = (language) => style({ weekday: "short", day: "numeric", month: "short", hour: "numeric",
+  minute: "2-digit" }, language);
+let spoken;
+let [hours, seconds, long, inWorld] = [short(), precise(), whole(), ofWorld()];
 
-export const clock = (date) => TIME.format(date);
-export const exact = (date) => `${LONG.format(date)}, ${SECONDS.format(date)}`;
+export const clock = (date) => hours.format(date);
+export const exact = (date) => `${long.format(date)}, ${seconds.format(date)}`;
 
 function dayDistance(date, now) {
   const start = (day) => new Date(day.getFullYear(), day.getMonth(), day.getDate());
@@ -45,22 +50,22 @@ function pretty(date, formatter, now = worldNow()) {
 }
 
 export function dayLabel(date) {
-  const label = pretty(date, style({ weekday: "long", month: "long", day: "numeric" }), new Date());
+  const label = pretty(date, style({ weekday: "long", month: "long", day: "numeric" }, spoken), new Date());
   return label[0].toUpperCase() + label.slice(1);
 }
 
-export function ago(date, now = worldNow(), language = undefined) {
-  const seconds = (date - now) / 1000;
+export function ago(date, now = worldNow(), language = spoken) {
+  const apart = (date - now) / 1000;
   const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
   for (const [unit, size] of [["day", 86400], ["hour", 3600], ["minute", 60]]) {
-    if (Math.abs(seconds) >= size) return relative.format(Math.round(seconds / size), unit);
+    if (Math.abs(apart) >= size) return relative.format(Math.round(apart / size), unit);
   }
-  return seconds > 5 ? "in a moment" : "just now";
+  return t(apart > 5 ? "soon" : "now");
 }
 
 function tokensIn(language) {
   const numeric = style({ year: "numeric", month: "2-digit", day: "2-digit" }, language);
-  const short = style({ year: "numeric", month: "short", day: "numeric" }, language);
+  const brief = style({ year: "numeric", month: "short", day: "numeric" }, language);
   const full = style({ year: "numeric", month: "long", day: "numeric" }, language);
   const long = style({ year: "numeric", month: "long", day: "numeric", weekday: "long" }, language);
   const time = style({ hour: "numeric", minute: "2-digit" }, language);
@@ -68,10 +73,10 @@ function tokensIn(language) {
   return {
     date_num: (date) => numeric.format(date),
     date: (date) => full.format(date),
-    date_short: (date) => short.format(date),
+    date_short: (date) => brief.format(date),
     date_long: (date) => long.format(date),
     date_pretty: (date) => pretty(date, full),
-    date_short_pretty: (date) => pretty(date, short),
+    date_short_pretty: (date) => pretty(date, brief),
     date_long_pretty: (date) => pretty(date, long),
     time: (date) => time.format(date),
     time_secs: (date) => seconds.format(date),
@@ -82,7 +87,9 @@ let tokens = tokensIn();
 
 // `locale` is that of the person at the page, such as "zh-CN".
 export function setLanguage(locale) {
-  tokens = tokensIn(!locale || locale.startsWith("en") ? undefined : locale);
+  spoken = !locale || locale.startsWith("en") ? undefined : locale;
+  tokens = tokensIn(spoken);
+  [hours, seconds, long, inWorld] = [short(spoken), precise(spoken), whole(spoken), ofWorld(spoken)];
 }
 
 export function dateToken(seconds, pattern) {

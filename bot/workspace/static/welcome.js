@@ -2,8 +2,7 @@
 
 import { get } from "./api.js";
 import { h, icon } from "./dom.js";
-
-const NUMBERS = ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"];
+import { t } from "./words.js";
 
 export function welcome(space, run) {
   const { suggestions } = space.boot;
@@ -11,8 +10,8 @@ export function welcome(space, run) {
   const key = `gpubot.welcome.folded.${space.me}`;
   const first = space.names.user(space.me).real_name.split(" ")[0];
   const count = suggestions.length;
-  const things = `${NUMBERS[count] || count} ${count === 1 ? "thing" : "things"} to try`;
-  const box = h("section", { class: "welcome", testid: "welcome", "aria-label": "Things to try" });
+  const things = count === 1 ? t("tryOne") : t("try", { count: t("numbers").split(",")[count] || count });
+  const box = h("section", { class: "welcome", testid: "welcome", "aria-label": t("tries") });
   const cards = h("div", { class: "tries" }, ...suggestions.map((suggestion, n) => h("button", {
     type: "button", class: "try", testid: `suggestion-${n}`,
     onclick: async () => {
@@ -25,8 +24,8 @@ export function welcome(space, run) {
   const open = h("button", { type: "button", class: "try-open", testid: "welcome-open", "aria-expanded": "false",
     onclick: () => show(false) }, icon("spark"), `${things} ▸`);
   const head = h("div", { class: "welcome-head" }, icon("spark"),
-    h("span", {}, h("strong", {}, `New here, ${first}?`), " Try one of these", h("span", { class: "welcome-more" }, ", or ask in your own words with ", h("code", {}, "/gpu help")), "."),
-    h("button", { type: "button", class: "icon-button", "aria-label": "Fold", title: "Fold", testid: "welcome-close", onclick: () => show(true) }, icon("close")));
+    h("span", {}, h("strong", {}, t("hello", { name: first })), ` ${t("tryThese")}`, h("span", { class: "welcome-more" }, `${t("orAsk")} `, h("code", {}, "/gpu help")), t("stop")),
+    h("button", { type: "button", class: "icon-button", "aria-label": t("fold"), title: t("fold"), testid: "welcome-close", onclick: () => show(true) }, icon("close")));
   const show = (folded) => {
     localStorage.setItem(key, folded ? "1" : "");
     box.classList.toggle("closed", folded);
