@@ -78,6 +78,7 @@ def turn(api: ApiServer) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     options = _options(arguments)
     with ApiServer(wall_clock=True) as api:
+        api.grant_shipped_rights()
         prepare(api, options)
         if options.kubeconfig is not None:
             options.kubeconfig.write_text(kubeconfig(api.url, "bot"))

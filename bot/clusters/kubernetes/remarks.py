@@ -11,19 +11,21 @@ import datetime as dt
 import hashlib
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from bot.clusters.base import Remark
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Connection, Json, Refused
 from bot.clusters.kubernetes.mirror import Mirror
-from bot.clusters.kubernetes.writing import CONFLICT, Write, Writer
+from bot.clusters.kubernetes.writing import CONFLICT, FORBIDDEN, Write, Writer
 from storage.records import ObjectRef
 
 log = logging.getLogger(__name__)
 
 AT_ONCE = 2  # Events that are under way together: what was decided has the other connections
 WAITING_AT_MOST = 2_000
+SILENCE = 600.0  # seconds without Events when the bot may not write any: nobody gave it the right
 NOTE_AT_MOST = 1024  # bytes that the API server takes
 _NAME_AT_MOST = 200  # of the object's, of the 253 characters that a name may have
 _VERSIONS = {"Job": "batch/v1", "Pod": "v1", "JobSet": "jobset.x-k8s.io/v1alpha2"}
@@ -39,11 +41,12 @@ class Remarks:
         self._writer = Writer(AT_ONCE)
         self._lock = threading.Lock()
         self._waiting = 0
+        self._silent_until = 0.0
 
     def put(self, remarks: Sequence[Remark]) -> None:
         """Have them said, but for those for which there is no room or no object."""
         left_out = 0
-        for remark in remarks:
+        for remark in remarks if time.monotonic() >= self._silent_until else ():
             about = self._object(remark.ref)
             if about is None:
                 continue
@@ -81,13 +84,26 @@ class Remarks:
                 counted.clear()
                 with self._lock:
                     self._waiting -= 1
+            if time.monotonic() < self._silent_until:
+                return
             try:
                 self._connection.post(path, self._body(remark, about, at))
             except Refused as error:
-                if error.status != CONFLICT:  # 409: it was said before
+                if error.status == FORBIDDEN:
+                    self._be_silent(error)
+                elif error.status != CONFLICT:  # 409: it was said before
                     raise
 
         return send
+
+    def _be_silent(self, error: Refused) -> None:
+        """Write no Events for a while; say so once, however many were under way."""
+        with self._lock:
+            now = time.monotonic()
+            heard = now < self._silent_until
+            self._silent_until = now + SILENCE
+        if not heard:
+            log.warning("no Events for %.0f min: %s; see `gpubot doctor`", SILENCE / 60, error)
 
     def _body(self, remark: Remark, about: Json, at: str) -> Json:
         said = hashlib.sha256(f"{about['uid']} {remark.reason} {remark.state}".encode())

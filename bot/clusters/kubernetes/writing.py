@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 16  # writes that are under way together
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 20.0
-CONFLICT = 409
+FORBIDDEN, CONFLICT = 403, 409
 MOST_CONFLICTS = 8  # tries of a write that others keep getting ahead of
 
 

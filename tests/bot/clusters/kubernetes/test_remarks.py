@@ -119,6 +119,53 @@ def test_a_decision_waits_for_no_event(house: KubeHouse, monkeypatch: pytest.Mon
     assert said(house, "Admitted") == []
 
 
+class Forbidding:
+    """Lets nobody write Events until it is told to."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.forbids = True
+
+    def post(self, path: str, body: Json) -> Json:
+        del path
+        self.asked += 1
+        if self.forbids:
+            raise Refused(403, "Forbidden", "events are not yours")
+        return body
+
+
+def test_without_the_right_it_says_so_once_and_is_silent_for_a_while(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    server, now = Forbidding(), [1000.0]
+    monkeypatch.setattr("bot.clusters.kubernetes.remarks.time.monotonic", lambda: now[0])
+    remarks = Remarks(server, Mirror())  # type: ignore[arg-type]  # all that is called of it
+    for number in range(5):
+        remarks.put([a_remark(number)])
+        wait_until(lambda: remarks.wait(0.0), "the line to be empty")
+    assert server.asked == 1
+    assert [r.message for r in caplog.records if "no Events" in r.message] == [
+        "no Events for 10 min: 403 Forbidden: events are not yours; see `gpubot doctor`"
+    ]
+    server.forbids = False
+    now[0] += under_test.SILENCE
+    remarks.put([a_remark(9)])
+    wait_until(lambda: remarks.wait(0.0), "the line to be empty")
+    remarks.stop()
+    assert server.asked == 2
+
+
+def a_remark(number: int) -> Remark:
+    ref = ObjectRef(kind="Job", namespace="team", name="x" * 250, uid=f"uid-{number}")
+    return Remark(
+        ref=ref,
+        reason=RemarkReason.ADMITTED,
+        state="R-1/1",
+        warning=False,
+        note=lambda: "ä" * 2000,
+    )
+
+
 class DeafConnection:
     """Answers nothing until it is let."""
 
@@ -138,18 +185,7 @@ def test_of_too_many_some_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(under_test, "WAITING_AT_MOST", 10)
     deaf = DeafConnection()
     remarks = Remarks(deaf, Mirror())  # type: ignore[arg-type]  # all that is called of it
-
-    def remark(number: int) -> Remark:
-        ref = ObjectRef(kind="Job", namespace="team", name="x" * 250, uid=f"uid-{number}")
-        return Remark(
-            ref=ref,
-            reason=RemarkReason.ADMITTED,
-            state="R-1/1",
-            warning=False,
-            note=lambda: "ä" * 2000,
-        )
-
-    remarks.put([remark(number) for number in range(100)])
+    remarks.put([a_remark(number) for number in range(100)])
     deaf.deaf = False
     wait_until(lambda: remarks.wait(0.0), "what has room to be said")
     remarks.stop()
