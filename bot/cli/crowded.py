@@ -15,15 +15,13 @@ from bot.cli.outside import Door
 from bot.clock import ManualClock
 from bot.clusters.simulated import SimulatedCluster
 from bot.composition import Bot, Core, build_core
+from bot.lookout.questions import ask_nothing
 from bot.memory import settle_memory
 from bot.people import Directory
 from bot.plans import Load
 from bot.settings import read_settings
 from bot.shipped import read_policy
-from bot.terms import Terms
-from scheduler.engine import Engine
 from scheduler.layout import build_nodes
-from scheduler.model import Seconds
 from scheduler.policy import compile_policy
 from storage.records import Person, Setting
 from storage.store import open_store
@@ -85,11 +83,7 @@ def served(folder: Path, core: Core, door: Door) -> Iterator[None]:
     bot.start()
     settle_memory()  # the engine was built and filled before
     try:
-        core.desk.foresight.look(_nothing, patience=STARTING)  # once it knows the long queue
+        core.desk.foresight.look(ask_nothing, patience=STARTING)  # once it knows the long queue
         yield
     finally:
         bot.stop()
-
-
-def _nothing(_engine: Engine, _terms: Terms, _now: Seconds) -> None:
-    """A question that has no answer."""

@@ -86,6 +86,10 @@ def who_is_delayed(
     return delayed(engine, workload, lease, now)
 
 
+def ask_nothing(_engine: Engine, _terms: Terms, _now: Seconds) -> None:
+    """A question without an answer, for those who want the lookout to be there."""
+
+
 def _lifted(found: Alternative, stored: Workload, counts: Workload) -> Workload:
     """An alternative with what its original owes to waiting and boosts, if it keeps its place."""
     if found.back:

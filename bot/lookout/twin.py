@@ -62,6 +62,11 @@ class Twin:
         found: T = answer.value
         return found
 
+    @property
+    def process_id(self) -> int | None:
+        """The process that looks ahead, if there is one."""
+        return None if self._process is None else self._process.pid
+
     def took(self) -> Seconds:
         """See `Lookout`."""
         return self._turns.took
