@@ -43,7 +43,7 @@ class Effort:
         return line.spent.work + besides < self.work
 
 
-WAITING = Effort(work=1_200, grain=Grain(least=10.0, growth=0.02))
+WAITING = Effort(work=2_400, grain=Grain(least=10.0, growth=0.02))
 WAITING_VAGUE = Effort(work=250, grain=WAITING.grain)
 """In place of WAITING, of each of the three, where early and late ends are played, too."""
 NEW = Effort(work=800, grain=Grain(least=60.0, growth=0.1))
