@@ -216,6 +216,7 @@ function markRead(channel) {
 
 async function say(text) {
   const channel = space.place.room;
+  tries.firstElementChild?.fold();
   if (text.startsWith("/")) {
     const ts = (Date.now() / 1000).toFixed(6);
     space.messages.get(channel)?.set(ts, { ts, user: space.me, text, local: true });

@@ -4,7 +4,7 @@ import { renderBlocks } from "./blocks.js";
 import { avatar, h, icon } from "./dom.js";
 import { EMOJI } from "./emoji.js";
 import { mrkdwn } from "./mrkdwn.js";
-import { ago, clock, dayLabel, exact, stampDate } from "./time.js";
+import { ago, briefClock, clock, dayLabel, exact, stampDate } from "./time.js";
 import { t } from "./words.js";
 
 const GROUP_SECONDS = 300;
@@ -25,7 +25,9 @@ export class MessageList {
       this.intro, this.earlier, this.list);
     this.stuck = true;
     this.scroller.addEventListener("scroll", () => { this.stuck = this.atBottom(); });
-    new ResizeObserver(() => { if (this.stuck) this.toBottom(); }).observe(this.scroller);
+    // Also when a picture has come, which makes the list longer by itself.
+    const watch = new ResizeObserver(() => { if (this.stuck) this.toBottom(); });
+    [this.scroller, this.list].forEach((node) => watch.observe(node));
   }
 
   // What stands above the first message.
@@ -114,7 +116,7 @@ export class MessageList {
     const names = this.space.names;
     const user = names.user(message.user) || { id: message.user, real_name: message.username || t("someone") };
     const when = stampDate(message.ts);
-    const time = h("time", { class: "time", title: exact(when), datetime: when.toISOString() }, clock(when));
+    const time = h("time", { class: "time", title: exact(when), datetime: when.toISOString() }, compact ? briefClock(when) : clock(when));
     const head = compact ? null : h("div", { class: "message-head" },
       h("span", { class: "author" }, user.real_name),
       user.is_bot && h("span", { class: "app-badge" }, "APP"), time);

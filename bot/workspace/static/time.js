@@ -35,6 +35,9 @@ let spoken;
 let [hours, seconds, long, inWorld] = [short(), precise(), whole(), ofWorld()];
 
 export const clock = (date) => hours.format(date);
+// Without AM and PM, for where there is little room.
+export const briefClock = (date) => hours.formatToParts(date).filter((part) => part.type !== "dayPeriod")
+  .map((part) => part.value).join("").trim();
 export const exact = (date) => `${long.format(date)}, ${seconds.format(date)}`;
 
 function dayDistance(date, now) {

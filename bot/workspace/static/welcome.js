@@ -1,4 +1,4 @@
-// What a newcomer can try, one click each. Once a person has tried something, it is one line.
+// What a newcomer can try, one click each. Once a person has said anything, it is one line.
 
 import { get } from "./api.js";
 import { h, icon } from "./dom.js";
@@ -31,6 +31,7 @@ export function welcome(space, run) {
     box.classList.toggle("closed", folded);
     box.replaceChildren(...(folded ? [open] : [head, cards]));
   };
+  box.fold = () => show(true);
   show(localStorage.getItem(key) === "1");
   return box;
 }
