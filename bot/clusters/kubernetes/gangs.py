@@ -158,8 +158,15 @@ def end_of(
 
 
 def is_granted(gang: Gang, pod: PodFacts) -> bool:
-    """Whether the grant is for this pod of the gang: of a JobSet, some parts may want no GPUs."""
-    return pod.part is None or any(part.name == pod.part[0] for part in gang.admission.assignments)
+    """Whether the grant is for this pod of the gang.
+
+    Of a JobSet, some parts may want no GPUs, and pods that were done in an earlier run are still
+    there in the next.
+    """
+    if pod.part is None:
+        return True
+    mine = pod.annotations.get(names.DECISION, gang.decision) == gang.decision
+    return mine and any(part.name == pod.part[0] for part in gang.admission.assignments)
 
 
 def is_ready(gang: Gang, pods: Sequence[PodFacts]) -> bool:

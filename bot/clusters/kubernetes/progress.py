@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from bot.clusters.base import ClusterEvent, Saved, Shrunk
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.facts import Phase, PodFacts
-from bot.clusters.kubernetes.gangs import Gang
-from bot.clusters.kubernetes.works import JobFacts, WorkFacts
+from bot.clusters.kubernetes.gangs import Gang, is_granted
+from bot.clusters.kubernetes.works import JobFacts, JobSetFacts, WorkFacts
 from scheduler.model import NodeName, Seconds
 
 log = logging.getLogger(__name__)
@@ -60,12 +60,19 @@ def needed(job: JobFacts, pods: Sequence[PodFacts]) -> int:
 
 def is_on(gang: Gang, job: WorkFacts, pods: Sequence[PodFacts]) -> bool:
     """Whether of a gang that was whole all those are ready that it still needs."""
-    if not gang.running or not isinstance(job, JobFacts):
+    if not gang.running:
         return False
+    mine = [pod for pod in pods if is_granted(gang, pod)]
     good = sum(
         pod.ready and pod.occupies and not pod.terminating and pod.node in gang.nodes
-        for pod in pods
+        for pod in mine
     )
+    if isinstance(job, JobSetFacts):  # pods of Jobs that are done may be there, or removed by now
+        granted = {part.name for part in gang.admission.assignments}
+        done = sum(pod.phase is Phase.SUCCEEDED for pod in mine)
+        return good + done >= sum(part.count for part in job.parts if part.name in granted)
+    if not isinstance(job, JobFacts):
+        return False
     return good >= min(needed(job, pods), len(gang.places))
 
 

@@ -150,7 +150,8 @@ def size_of(spec: Json) -> tuple[int, bool]:
 class ReplicatedJob:
     """A part of a JobSet: so many Jobs of so many pods, all of one shape.
 
-    `at` is its place in the list of the JobSet.
+    `at` is its place in the list of the JobSet; `done` how many of its Jobs have succeeded, whose
+    pods do not come again when it is suspended and resumed.
     """
 
     name: str
@@ -158,11 +159,12 @@ class ReplicatedJob:
     replicas: int
     pods: int
     shape: PodShape
+    done: int = 0
 
     @property
     def count(self) -> int:
-        """Its pods."""
-        return self.replicas * self.pods
+        """The pods that it has, or will have."""
+        return max(0, self.replicas - self.done) * self.pods
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +205,7 @@ def job_set_of(obj: Json) -> JobSetFacts:
     marks = ours(meta.get("annotations"))
     templates = list(spec.get("replicatedJobs") or ())
     sizes = [size_of(_job_spec(one)) for one in templates]
-    busy = any(one.get("active") for one in status.get("replicatedJobsStatus") or ())
+    states = {one.get("name"): one for one in status.get("replicatedJobsStatus") or ()}
     whose = f"JobSet {meta['namespace']}/{meta['name']}"
     pinned = names.PINNED in marks
     return JobSetFacts(
@@ -212,7 +214,7 @@ def job_set_of(obj: Json) -> JobSetFacts:
         name=meta["name"],
         version=meta["resourceVersion"],
         suspended=bool(spec.get("suspend")),
-        parked="Suspended" in held and not busy,
+        parked="Suspended" in held and not any(one.get("active") for one in states.values()),
         once=all(once for _, once in sizes),
         ordered=_is_ordered(spec),
         parts=tuple(
@@ -222,6 +224,7 @@ def job_set_of(obj: Json) -> JobSetFacts:
                 replicas=one.get("replicas", 1),
                 pods=pods,
                 shape=shape_of(_pod_spec(one), f"{whose}, {one['name']}", pinned=pinned),
+                done=(states.get(one["name"]) or {}).get("succeeded") or 0,
             )
             for at, (one, (pods, _)) in enumerate(zip(templates, sizes, strict=True))
         ),

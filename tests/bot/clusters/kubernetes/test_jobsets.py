@@ -321,6 +321,48 @@ def test_a_part_that_waits_for_the_end_of_another_is_not_late(house: KubeHouse) 
     assert house.state("train") is S.FINISHED
 
 
+def finish_part(house: KubeHouse, name: str) -> None:
+    for pod in house.pods():
+        labels = pod["metadata"]["labels"]
+        if labels.get("jobset.sigs.k8s.io/replicatedjob-name") == name:
+            house.api.kubelet.finish(f"{TEAM}/{pod['metadata']['name']}")
+    house.settle()
+
+
+def test_a_part_that_is_done_is_not_missed(house: KubeHouse) -> None:
+    """Its pods may be removed by anybody, as the garbage collector does when there are many."""
+    house.create_job_set("train", part("short", gpus=4), part("long", pods=2))
+    house.run()
+    finish_part(house, "short")
+    (done,) = (pod for pod in house.pods() if pod["status"]["phase"] == "Succeeded")
+    path = f"/api/v1/namespaces/{TEAM}/pods/{done['metadata']['name']}"
+    house.person.delete(path, {"gracePeriodSeconds": 0})
+    house.run()
+    assert set(house.bound()) == {"train-long-0-0", "train-long-0-1"}
+    for _ in range(3):
+        house.step(READY_WITHIN)
+    assert (house.state("train"), house.request("train").attempt) == (S.RUNNING, 1)
+
+
+def test_after_a_preemption_only_what_is_not_done_starts_again(house: KubeHouse) -> None:
+    parts = [part("short", pods=1), part("long", pods=3)]
+    house.create_job_set("spare", *parts, labels={"preemptible": "true"})
+    house.run(5)
+    finish_part(house, "short")
+    house.create_job("mine", pods=4, gpus=8)
+    house.run(1)
+    house.pass_time(120.0)
+    house.run(4)
+    assert (house.state("spare"), house.state("mine")) == (S.WAITING, S.RUNNING)
+    house.finish_pods()
+    house.run(6)
+    assert (house.state("spare"), house.request("spare").attempt) == (S.RUNNING, 2)
+    assert {one.name: one.count for one in house.request("spare").workload.pod_sets} == {"long": 3}
+    house.finish_pods()
+    house.run(3)
+    assert house.state("spare") is S.FINISHED
+
+
 def test_it_goes_on_after_the_bot_was_away(house: KubeHouse) -> None:
     house.create_job_set("train", LEADER, WORKERS)
     house.run()
