@@ -6,6 +6,15 @@ import enum
 from dataclasses import dataclass
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutsidePod:
+    """A pod outside our care that holds GPUs; `where` is its namespace and name."""
+
+    where: str
+    gpus: int
+    node: str
+
+
 class Grouping(enum.StrEnum):
     """By whom the GPUs of a map are coloured."""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from bot.asks import Ask
+from bot.maps import OutsidePod
 from bot.prospects import Prospect
 from scheduler.budgets import Budget
 from scheduler.doubts import NodeDoubt
@@ -73,6 +74,14 @@ class RefusalCode(enum.StrEnum):
     BAD_MARK = "bad-mark"
     REPLICA = "replica"
     OF_OBJECT = "of-object"
+    NOTHING_TO_ADOPT = "nothing-to-adopt"
+    NO_SUCH_POD = "no-such-pod"
+    POD_TAKEN = "pod-taken"
+    POD_WITHOUT_GPUS = "pod-without-gpus"
+    POD_NOT_RUNNING = "pod-not-running"
+    POD_KEPT = "pod-kept"
+    POD_NOT_YOURS = "pod-not-yours"
+    POD_WITHOUT_QUOTA = "pod-without-quota"
     RUNS_ALREADY = "runs-already"
     OFFER_STALE = "offer-stale"
     OFFER_GONE = "offer-gone"
@@ -332,6 +341,8 @@ class StatusView:
     """What admins have set that still lasts."""
     letters: tuple[Letter, ...] = ()
     """Messages that were given up, for admins."""
+    outside: tuple[OutsidePod, ...] = ()
+    """GPU pods that no request stands for, those with the most GPUs first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,6 +57,7 @@ class ObjectRef:
     """An object of the cluster; `uid` tells it from a later one of the same name.
 
     `form` is another whenever it asks for something else. `family` is what it is a replica of.
+    `adopted` says that it ran before we knew of it.
     """
 
     kind: str
@@ -65,6 +66,7 @@ class ObjectRef:
     uid: str
     form: str = ""
     family: FamilyRef | None = None
+    adopted: bool = False
 
     @property
     def family_key(self) -> str | None:
@@ -147,6 +149,7 @@ class EventKind(enum.StrEnum):
     EXTEND = "extend"
     EDIT = "edit"
     GIVE = "give"
+    ADOPT = "adopt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,6 +51,18 @@ class Desk(Protocol):
         recipe: Recipe | None = None,
     ) -> Submitted | Refused: ...
 
+    def adopt(
+        self,
+        person_id: str,
+        where: str,
+        *,
+        key: str,
+        lease: float | None = None,
+        team: str | None = None,
+        preemptible: bool = False,
+        channel: str | None = None,
+    ) -> Submitted | Refused: ...
+
     def examine(self, person_id: str, ask: Ask) -> tuple[Refused, ...]: ...
 
     def cancel(

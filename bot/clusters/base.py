@@ -8,16 +8,18 @@ twice has the effect of one. Only `bot.control` calls these.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from scheduler.model import (
+    GPU,
     Admission,
     Node,
     NodeName,
     PodSet,
     PodSetAssignment,
+    ResourceName,
     Seconds,
     Workload,
     WorkloadId,
@@ -211,6 +213,33 @@ OF_GANGS = (Started, Gone, PodsLost, Shrunk, Saved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SeenPod:
+    """A pod as somebody asks about it. `request` is whose it is, None for one outside our care.
+
+    `requests` is what it holds of `node`; `keeper` the kind and name of the object that controls
+    it; `owner` the person that its maker names; `runs` whether it holds a node and goes on.
+    """
+
+    ref: ObjectRef
+    node: NodeName | None
+    requests: Mapping[ResourceName, int]
+    runs: bool
+    request: str | None = None
+    keeper: tuple[str, str] | None = None
+    owner: str | None = None
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that it holds or asks for."""
+        return self.requests.get(GPU, 0)
+
+    @property
+    def where(self) -> str:
+        """As people write it."""
+        return f"{self.ref.namespace}/{self.ref.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
     """Let the gang run where the admission says. `decision` is unique per attempt.
 
@@ -297,6 +326,17 @@ class Cluster(Protocol):
 
     def close(self) -> None:
         """Let go of what it holds open."""
+        ...
+
+    def find_pod(self, namespace: str, name: str) -> SeenPod | None:
+        """A pod, whoever's it is, as it was last heard of. From any thread."""
+        ...
+
+    def outside(self, nodes: Iterable[NodeName]) -> tuple[SeenPod, ...] | None:
+        """The GPU pods on some nodes that no request stands for, by namespace and name.
+
+        None where there can be none. From any thread.
+        """
         ...
 
     def observe(self, now: Seconds) -> Observation:

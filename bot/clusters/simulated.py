@@ -102,6 +102,14 @@ class SimulatedCluster:
             rewrite_journal(path, self._compacted())
             self._journal = Journal(path)
 
+    def find_pod(self, namespace: str, name: str) -> None:
+        """There are no pods but those of requests."""
+        del namespace, name
+
+    def outside(self, nodes: Iterable[NodeName]) -> None:
+        """There are no pods but those of requests."""
+        del nodes
+
     def __enter__(self) -> Self:
         return self
 

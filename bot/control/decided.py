@@ -46,7 +46,7 @@ def take_down(
     _stop(ledger, terms, [p for p in decisions.preemptions if p.target not in started])
     announce.say_flipped(ledger, decisions.flips)
     for admission in decisions.admissions:
-        _admit(ledger, terms, admission, domain_of(engine, terms, admission))
+        admit(ledger, terms, admission, domain_of(engine, terms, admission))
     _stop(ledger, terms, [p for p in decisions.preemptions if p.target in started])
 
 
@@ -98,7 +98,8 @@ def _evict(ledger: Ledger, terms: Terms, eviction: Eviction) -> None:
     )
 
 
-def _admit(ledger: Ledger, terms: Terms, admission: Admission, domain: Domain) -> None:
+def admit(ledger: Ledger, terms: Terms, admission: Admission, domain: Domain) -> None:
+    """Store what a request was granted, say it, and have it start."""
     request = ledger.get(admission.workload)
     lease = request.workload.duration
     admitted = ledger.move(

@@ -12,7 +12,7 @@ import random
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -24,6 +24,7 @@ from bot.clusters.base import (
     ClusterEvent,
     ClusterUnreachable,
     NodeFailed,
+    SeenPod,
 )
 from bot.control import decided, interventions, observed, orders, recovery, remarks
 from bot.control.inforce import ByHand, read_by_hand
@@ -37,6 +38,7 @@ from bot.terms import Terms
 from bot.views import NotReady
 from scheduler.engine import Engine
 from scheduler.layout import Layout
+from scheduler.model import NodeName
 from scheduler.standing import EngineError
 from storage.audit import InterventionState
 from storage.errors import StaleLeader
@@ -161,6 +163,14 @@ class Control:
             return self._wait_for_leader(event_id, seconds)
         with self._news:
             return self._news.wait_for(lambda: event_id in self._handled, timeout=seconds)
+
+    def find_pod(self, namespace: str, name: str) -> SeenPod | None:
+        """A pod of the cluster, whoever's it is."""
+        return self._cluster.find_pod(namespace, name)
+
+    def outside(self, nodes: Iterable[NodeName]) -> tuple[SeenPod, ...] | None:
+        """The GPU pods on some nodes that no request stands for; None where there can be none."""
+        return self._cluster.outside(nodes)
 
     def health(self) -> Health:
         """How the loop is doing."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bot.clusters.base import Stop
-from bot.control import announce, changes
-from bot.control.ledger import Ledger
+from bot.control import adopting, announce, changes
+from bot.control.ledger import LOOP, Ledger
 from bot.terms import Terms
 from scheduler import events
 from scheduler.engine import Engine
@@ -24,6 +24,11 @@ def carry_out(engine: Engine, ledger: Ledger, terms: Terms, order: DeskEvent) ->
         if request.state is S.WAITING and engine.workload(WorkloadId(request.id)) is None:
             engine.apply(events.Submitted(workload=request.workload))
             ledger.redraw(request)
+    elif order.kind is EventKind.ADOPT:
+        known = engine.workload(WorkloadId(request.id)) is not None
+        news = request.state is S.WAITING and not known
+        if news and not adopting.carry_out(engine, ledger, terms, request, order):
+            drop(ledger, request, LOOP, reason="no-quota")
     elif order.kind in _ENDINGS:
         if not _has_moved_on(request, order):
             stop(engine, ledger, terms, request, _ENDINGS[order.kind], order.actor)

@@ -9,6 +9,7 @@ in its own module over what `Office` shares.
 
 from __future__ import annotations
 
+from bot.desk.adopting import Adopting
 from bot.desk.estimates import Estimates
 from bot.desk.identity import Identity
 from bot.desk.idling import Idling
@@ -25,6 +26,7 @@ __all__ = ["PATIENCE", "Desk", "Office"]
 class Desk(
     Estimates,
     Ordering,
+    Adopting,
     Reading,
     Reporting,
     Interventions,

@@ -9,7 +9,7 @@ from bot.desk.naming import Naming
 from bot.desk.office import OPEN, by_state
 from bot.glance import cluster_view, doubts_for, team_shares
 from bot.listing import list_queue
-from bot.maps import Grouping, MapView
+from bot.maps import Grouping, MapView, OutsidePod
 from bot.plans import near, refuse
 from bot.rights import seen_by
 from bot.rows import story_of
@@ -27,7 +27,7 @@ from bot.views import (
 )
 from scheduler.budgets import Budget
 from scheduler.engine import Engine
-from scheduler.model import Explanation, TeamName
+from scheduler.model import GPU, Explanation, TeamName
 from storage.records import Person, Request, Role
 from storage.states import FINAL
 from storage.work import Work
@@ -69,7 +69,15 @@ class Reading(Naming):
             budgets=self._budgets(about),
             by_hand=by_hand,
             letters=self._letters(person),
+            outside=self._outside() if what is None else (),
         )
+
+    def _outside(self) -> tuple[OutsidePod, ...]:
+        """GPU pods that no request stands for: 1. more GPUs first; 2. by where they are."""
+        nodes = self._look(lambda engine: [n.name for n in engine.nodes() if n.outside.get(GPU)])
+        found = self._control.outside(nodes) or ()
+        pods = [OutsidePod(where=p.where, gpus=p.gpus, node=p.node or "") for p in found]
+        return tuple(sorted(pods, key=lambda pod: (-pod.gpus, pod.where)))
 
     def _letters(self, person: Person) -> tuple[Letter, ...]:
         """What could not be delivered, the latest first, for those who can mend it."""

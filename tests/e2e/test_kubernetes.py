@@ -17,7 +17,7 @@ from tests.bot.kubeconfig import write_kubeconfig
 from tests.deploy.manifests import FOLDER, REQUIRE
 from tests.e2e.kube_rig import KubeRig
 from tests.e2e.rig import GENERAL
-from tests.kube.samples import pod_spec
+from tests.kube.samples import pod, pod_spec
 
 
 @pytest.fixture
@@ -153,6 +153,28 @@ def test_replicas_come_and_go_as_their_autoscaler_says(kube: KubeRig) -> None:
     ]
     story = "\n".join(kube.thread_of(lea, f"*Running* · {head}"))
     assert story.count("R-") == 1 + 2 + 2  # the card, two starts, two ends
+
+
+def test_a_pod_that_runs_outside_is_shown_and_adopted_in_chat(kube: KubeRig) -> None:
+    ada, ben = kube.visitor(ADA), kube.visitor(BEN)
+    kube.api.add_namespace("nlp")
+    body = pod("notebook", gpus=4, gated=False)
+    kube.house.person.post("/api/v1/namespaces/nlp/pods", body)
+    kube.until(lambda: kube.phase("notebook") == "Running")
+    kube.until(lambda: "nlp/notebook · 4 GPUs" in kube.command(ada, "/gpu status")["text"])
+    assert "is not yours to adopt" in kube.command(ben, "/gpu adopt nlp/notebook")["text"]
+    request = kube.ask(ada, "/gpu adopt nlp/notebook 2h")
+    kube.reach(request, S.RUNNING)
+    card = kube.wait_for(ada, f"*Running* · {request} · 4 × H100 · notebook")
+    assert f"<@{ADA.id}>" in card["text"]
+    kube.wait_for(ada, f"*Admitted* · {request}")
+    assert "Outside the bot" not in kube.command(ada, "/gpu status")["text"]
+    question = kube.command(ada, f"/gpu release {request}")
+    ada.press(GENERAL, question["ts"], "gpubot.release")
+    kube.reach(request, S.STOPPING)
+    kube.pass_time(301.0)
+    kube.reach(request, S.RELEASED)
+    assert kube.phase("notebook") is None
 
 
 def test_a_group_of_pods_waits_for_its_last_and_ends_with_it(kube: KubeRig) -> None:

@@ -18,6 +18,7 @@ MOST_POOLS = 20
 MOST_WITH_BUTTONS = 8
 MOST_LASTING = 10
 MOST_DOUBTS = 10
+MOST_OUTSIDE = 5
 
 
 def status(voice: Voice, view: StatusView) -> Message:
@@ -36,6 +37,11 @@ def status(voice: Voice, view: StatusView) -> Message:
             rows = [words.lasting(one, voice.people.name(one.actor)) for one in view.by_hand]
             most, left = rows[:MOST_LASTING], len(rows[MOST_LASTING:])
             parts.append(Lines(_list(voice, words.lasting_title(), most, left)))
+        if view.outside:
+            rows = [words.outside(pod) for pod in view.outside[:MOST_OUTSIDE]]
+            title = words.outside_title(view.outside)
+            listed = _list(voice, title, rows, len(view.outside) - len(rows))
+            parts.append(Lines(join("\n", [listed, words.outside_hint(voice.command)])))
         if view.doubts:
             rows = [words.doubt(doubt) for doubt in view.doubts[:MOST_DOUBTS]]
             left = len(view.doubts) - len(rows)

@@ -6,6 +6,7 @@ policy: whether a team or GPU model exists is the desk's to say.
 
 from bot.chat.grammar.commands import (
     ADMIN_VERBS,
+    Adopt,
     Boost,
     Cancel,
     Command,
@@ -49,6 +50,7 @@ __all__ = [
     "ADMIN_VERBS",
     "CHINESE_EXAMPLES",
     "EXAMPLES",
+    "Adopt",
     "Boost",
     "Cancel",
     "Command",

@@ -34,6 +34,7 @@ CHINESE = Lexicon(
         "延长": Verb.EXTEND, "续期": Verb.EXTEND, "续租": Verb.EXTEND, "延長": Verb.EXTEND,
         "修改": Verb.EDIT, "更改": Verb.EDIT, "改": Verb.EDIT,
         "转让": Verb.GIVE, "转给": Verb.GIVE, "轉讓": Verb.GIVE,
+        "接管": Verb.ADOPT, "收编": Verb.ADOPT, "收編": Verb.ADOPT,
         "份额": Verb.FAIR, "公平": Verb.FAIR, "份額": Verb.FAIR,
         "报告": Verb.REPORT, "报表": Verb.REPORT, "報告": Verb.REPORT,
         "偏好": Verb.PREFS, "设置": Verb.PREFS, "設置": Verb.PREFS,

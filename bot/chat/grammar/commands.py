@@ -30,6 +30,7 @@ class Verb(enum.StrEnum):
     EXTEND = "extend"
     EDIT = "edit"
     GIVE = "give"
+    ADOPT = "adopt"
     FAIR = "fair"
     REPORT = "report"
     PREFS = "prefs"
@@ -176,6 +177,16 @@ class Give:
 
 
 @dataclass(frozen=True, slots=True)
+class Adopt:
+    """Make a request of a pod that runs already, `namespace/name`, from now on for so long."""
+
+    pod: str
+    lease: Seconds | None = None
+    team: str | None = None
+    preemptible: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Fair:
     """Shares and decayed chip-hours, of all teams or of one."""
 
@@ -302,6 +313,6 @@ class Form:
 
 Asking = Request | Try | Debug | Run | Hold
 Looking = Status | Queue | Why | When | Mine | Map | Fair | Report | Help
-Changing = Cancel | Release | Extend | Edit | Give | Prefs | Link | OnCall
+Changing = Cancel | Release | Extend | Edit | Give | Adopt | Prefs | Link | OnCall
 Order = Pause | Resume | Boost | Preempt | Drain | Undrain | Quota
 Command = Form | Asking | Looking | Changing | Order

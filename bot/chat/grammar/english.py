@@ -27,6 +27,7 @@ ENGLISH = Lexicon(
         "extend": Verb.EXTEND, "prolong": Verb.EXTEND,
         "edit": Verb.EDIT, "change": Verb.EDIT,
         "give": Verb.GIVE, "transfer": Verb.GIVE,
+        "adopt": Verb.ADOPT,
         "fair": Verb.FAIR, "shares": Verb.FAIR, "share": Verb.FAIR,
         "report": Verb.REPORT,
         "prefs": Verb.PREFS, "preferences": Verb.PREFS, "settings": Verb.PREFS,

@@ -46,6 +46,8 @@ class Expected(enum.StrEnum):
     REQUEST_ID = "request-id"
     MINIMUM = "minimum"
     IMAGE = "image"
+    POD = "pod"
+    TERMS = "terms"
     CHANGE = "change"
     PERSON = "person"
     PERIOD = "period"

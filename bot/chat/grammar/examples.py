@@ -32,6 +32,7 @@ EXAMPLES: Mapping[Verb, tuple[str, ...]] = {
     Verb.EXTEND: ("extend R-1042 2h",),
     Verb.EDIT: ("edit R-1042 8 gpus", "edit R-1042 4h priority low", "edit R-1042 preemptible"),
     Verb.GIVE: ("give R-1042 @bob",),
+    Verb.ADOPT: ("adopt nlp/notebook-0", "adopt nlp/notebook-0 8h team nlp"),
     Verb.FAIR: ("fair", "fair nlp"),
     Verb.REPORT: ("report", "report day", "report month nlp"),
     Verb.PREFS: (
@@ -87,6 +88,7 @@ CHINESE_EXAMPLES: Mapping[Verb, tuple[str, ...]] = {
     Verb.EXTEND: ("延长 R-1042 2小时",),
     Verb.EDIT: ("修改 R-1042 8卡", "修改 R-1042 4小时 低优先级", "修改 R-1042 可抢占"),
     Verb.GIVE: ("转让 R-1042 给 @bob",),
+    Verb.ADOPT: ("接管 nlp/notebook-0", "接管 nlp/notebook-0 8小时 团队 nlp"),
     Verb.FAIR: ("份额", "份额 nlp"),
     Verb.REPORT: ("报告", "报告 今天", "报告 本月 nlp"),
     Verb.PREFS: (

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from rapidfuzz import fuzz, process
 
-from bot.chat.grammar import orders, preferring, readers
+from bot.chat.grammar import adopting, orders, preferring, readers
 from bot.chat.grammar.commands import Command, Form, Request, Verb
 from bot.chat.grammar.errors import Expected, GrammarError, Mistake
 from bot.chat.grammar.examples import stock
@@ -112,6 +112,7 @@ _READERS: dict[Verb, Callable[[Cursor, str | None], Command]] = {
     Verb.EXTEND: readers.read_extend,
     Verb.EDIT: readers.read_edit,
     Verb.GIVE: readers.read_give,
+    Verb.ADOPT: adopting.read_adopt,
     Verb.FAIR: readers.read_fair,
     Verb.REPORT: readers.read_report,
     Verb.PREFS: preferring.read_prefs,

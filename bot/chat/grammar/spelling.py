@@ -71,6 +71,17 @@ def _(command: said.Why | said.When | said.Cancel | said.Release) -> str:
 
 
 @spell_command.register
+def _(command: said.Adopt) -> str:
+    words = (
+        f"adopt {command.pod}",
+        command.lease and spell_lease(command.lease),
+        command.team and f"team {_word(command.team)}",
+        "preemptible" if command.preemptible else "",
+    )
+    return " ".join(word for word in words if word)
+
+
+@spell_command.register
 def _(command: said.Run) -> str:
     line = f" -- {command.command}" if command.command else ""
     return f"run {_word(command.image)} {spell(command.ask)}{line}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from bot.clusters.base import (
     Action,
@@ -25,12 +25,13 @@ from bot.clusters.base import (
     PodsState,
     Remark,
     Replace,
+    SeenPod,
     Start,
     Stop,
     Unwanted,
     Wanted,
 )
-from bot.clusters.kubernetes import names, waiting
+from bot.clusters.kubernetes import names, patches, waiting
 from bot.clusters.kubernetes.connection import Connection, Refused
 from bot.clusters.kubernetes.facts import JOB_SET, Amounts, PodFacts
 from bot.clusters.kubernetes.fleet import PATIENCE, Fleet
@@ -39,6 +40,7 @@ from bot.clusters.kubernetes.holds import Holds
 from bot.clusters.kubernetes.jobs import CHANGED, JobGangs
 from bot.clusters.kubernetes.jobsets import JobSetGangs
 from bot.clusters.kubernetes.mirror import Changes, Mirror, hold_key
+from bot.clusters.kubernetes.outside import seen_pod
 from bot.clusters.kubernetes.pods import GROUP, POD, PodGangs
 from bot.clusters.kubernetes.remarks import Remarks
 from bot.clusters.kubernetes.templates import Templates
@@ -96,6 +98,7 @@ class KubernetesCluster:
         self._events: list[ClusterEvent] = []
         self._touched: set[NodeName] = set()
         self._again: set[str] = set()
+        self._unmarked: set[str] = set()  # adopted pods that do not show it yet
         self._refused: list[tuple[str, Refused]] = []
         self._told_wanted: dict[str, Wanted] = {}
         self._jobs = JobGangs(connection, self.mirror, self.writer, self.fleet, layout)
@@ -127,15 +130,36 @@ class KubernetesCluster:
             pod = self.mirror.pod_named(namespace, name)
             if pod is None:
                 return None
-            for key in (
-                None if pod.owner is None else pod.owner.uid,
-                None if pod.request is None else hold_key(pod.request),
-                pod.unit,
-            ):
-                gang = self._by_object.get(key or "")
-                if gang is not None and pod.node in gang.nodes:
-                    return gang.workload
-            return None
+            return self._whose(pod)
+
+    def find_pod(self, namespace: str, name: str) -> SeenPod | None:
+        """A pod, whoever's it is, as it was last heard of. From any thread."""
+        with self.mirror.lock:
+            pod = self.mirror.pod_named(namespace, name)
+            return None if pod is None else seen_pod(pod, self._whose(pod))
+
+    def outside(self, nodes: Iterable[NodeName]) -> tuple[SeenPod, ...]:
+        """The GPU pods on some nodes that no request stands for. From any thread."""
+        with self.mirror.lock:
+            pods = [pod for node in sorted(set(nodes)) for pod in self.mirror.pods_on(node)]
+            found = [
+                seen_pod(pod, None)
+                for pod in pods
+                if pod.requests.get(GPU, 0) and self._whose(pod) is None
+            ]
+        return tuple(sorted(found, key=lambda pod: (pod.where, pod.ref.uid)))
+
+    def _whose(self, pod: PodFacts) -> str | None:
+        for key in (
+            None if pod.owner is None else pod.owner.uid,
+            None if pod.request is None else hold_key(pod.request),
+            pod.unit,
+            pod.uid,
+        ):
+            gang = self._by_object.get(key or "")
+            if gang is not None and pod.node in gang.nodes:
+                return gang.workload
+        return None
 
     # ---- the port
 
@@ -157,7 +181,7 @@ class KubernetesCluster:
                 nodes=nodes,
                 workloads=tuple(sorted(found, key=lambda one: (one.workload, one.decision))),
                 at=now,
-                objects=jobs,
+                objects=jobs | frozenset(self.mirror.pods.items),
             )
 
     def poll(self, now: Seconds) -> tuple[ClusterEvent, ...]:
@@ -222,7 +246,7 @@ class KubernetesCluster:
 
     def _uncounted(self, pod: PodFacts) -> Amounts:
         """What the engine does not count by itself: all of a pod that is not on its grant."""
-        keys = (None if pod.owner is None else pod.owner.uid, pod.unit)
+        keys = (None if pod.owner is None else pod.owner.uid, pod.unit, pod.uid)
         gangs = (self._by_object.get(key) for key in keys if key is not None)
         if any(gang and pod.node in gang.nodes and is_granted(gang, pod) for gang in gangs):
             return {}
@@ -248,7 +272,7 @@ class KubernetesCluster:
                     self._keep(found)
 
     def _observed(self, gang: Gang) -> Observed:
-        pods = self.mirror.pods_of(gang.ref.uid) or self.mirror.pods_of_unit(gang.ref.uid)
+        pods = self.mirror.pods_of(gang.ref.uid) or self._pods.pods_of(gang)
         gang.saved, gang.untold = None, True
         hold = _is_hold(gang)
         gang.hurt = {node for node in gang.nodes if not self.fleet.usable(node)}
@@ -268,7 +292,8 @@ class KubernetesCluster:
         )
 
     def _look_at(self, changes: Changes, lost: set[NodeName], now: Seconds) -> None:
-        changed = changes.jobs | changes.owners | changes.units | self._again
+        named = changes.jobs | changes.units | self._unmarked
+        changed = named | changes.owners | self._again
         self._again = set()
         if lost:
             changed |= {uid for uid, gang in self._by_object.items() if gang.nodes & lost}
@@ -283,8 +308,13 @@ class KubernetesCluster:
                 self._end(gang, end, now)  # whether it is wanted again is told after that
             elif gang.bereft:
                 self._again.add(uid)
-                if uid in changes.jobs | changes.units:
+                if uid in named:
                     self._events.append(Unwanted(uid=uid, at=now))
+        self._unmarked = {
+            uid
+            for uid in self._unmarked
+            if uid in self._by_object and not self.mirror.pods_of_unit(uid)
+        }
 
     def _adopt(self, uid: str) -> None:
         """An object that we had made is there: its gang goes by its uid from now on."""
@@ -319,7 +349,11 @@ class KubernetesCluster:
         else:
             end = kind.start(gang)
             self._again.add(gang.ref.uid)
+            if gang.ref.adopted:
+                self._unmarked.add(gang.ref.uid)
         if end is not None:
+            if gang.ref.adopted:  # nobody was ever told that it is wanted
+                self._events.append(Unwanted(uid=gang.ref.uid, at=now))
             self._end(gang, end, now)
 
     def _gang_of(self, action: Start) -> Gang:
@@ -337,6 +371,7 @@ class KubernetesCluster:
             admission=action.admission,
             ref=ref or ObjectRef(kind=HOLD, namespace="", name=request, uid=hold_key(request)),
             made=made,
+            marks=patches.adopt(action) if ref is not None and ref.adopted else None,
             gpus=max((pods.requests.get(GPU, 0) for pods in action.workload.pod_sets), default=0),
         )
 

@@ -33,6 +33,7 @@ class Gang:
     `pinned` are the nodes that pods were let go to, by uid, until they are seen there.
     `hurt` are the lost nodes that were told. `ending` is how its stop will be told. `bereft`:
     its object is gone, which is told before its end. `made` is the object that we make for it;
+    `marks` is what is written on a pod that ran before we knew of it;
     `gpus` what each pod of a hold was granted; `since` from when on not all of it was ready;
     `ordered`: some of its pods come when others are ready. `left` are the places that it has not
     given back, None for all; `saved` is when it saved its progress, as was told. `untold`: a
@@ -44,6 +45,7 @@ class Gang:
     admission: Admission
     ref: ObjectRef
     made: Json | None = None
+    marks: Json | None = None
     since: Seconds | None = None
     gpus: int = 0
     seen: bool = False

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from bot.clusters.base import Start
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Json
 from bot.clusters.kubernetes.facts import PodFacts, PodShape
@@ -102,6 +103,19 @@ def change_grant(gang: Gang) -> Json:
     """Write down a placement that was mended."""
     marks = {names.GRANT: write_grant(gang.admission)}
     return {"metadata": {"uid": gang.ref.uid, "annotations": marks}}
+
+
+def adopt(start: Start) -> Json:
+    """Mark a pod that runs already as what a request stands for; without a ref it is nothing's."""
+    workload, uid = start.workload, None if start.ref is None else start.ref.uid
+    annotations = {names.ADMITTED: workload.id, names.DECISION: start.decision}
+    return {
+        "metadata": {
+            "uid": uid,
+            "labels": {names.TEAM: workload.team},
+            "annotations": {**annotations, names.OWNER: workload.owner},
+        }
+    }
 
 
 def let_go(pod: PodFacts, decision: str, host: str) -> Json:

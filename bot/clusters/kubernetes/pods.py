@@ -12,7 +12,7 @@ import hashlib
 
 from bot.clusters.base import ClusterEvent, EndKind, PodsLost, Started, Wanted
 from bot.clusters.kubernetes import names, patches
-from bot.clusters.kubernetes.connection import Connection
+from bot.clusters.kubernetes.connection import Connection, Json
 from bot.clusters.kubernetes.facts import Phase, PodFacts
 from bot.clusters.kubernetes.fleet import Fleet
 from bot.clusters.kubernetes.gangs import Gang, is_ready, places_for, standing
@@ -71,9 +71,11 @@ class PodGangs:
 
     def start(self, gang: Gang) -> EndKind | None:
         """Let the pods go that are not gone yet; how it ended if it has."""
-        pods = self._pods(gang)
+        pods = self.pods_of(gang)
         if not pods:
             return EndKind.STOPPED
+        if gang.marks is not None:
+            self._mark(pods[0], gang.marks)
         if not all(map(self._fleet.ready, gang.nodes)):
             return EndKind.LOST
         gang.whole = any(pod.annotations.get(names.DECISION) == gang.decision for pod in pods)
@@ -82,7 +84,7 @@ class PodGangs:
     def stop(self, gang: Gang, grace: Seconds, now: Seconds) -> None:
         """Have its pods evicted when its grace is over."""
         if gang.stop_at is None:
-            ready = any(pod.ready for pod in standing(self._pods(gang), self._fleet.failed))
+            ready = any(pod.ready for pod in standing(self.pods_of(gang), self._fleet.failed))
             gang.stop_at = now + grace if ready else now
             if gang.stop_at <= now:
                 self.suspend(gang)
@@ -90,7 +92,7 @@ class PodGangs:
     def suspend(self, gang: Gang) -> None:
         """Evict its pods."""
         gang.stopping = True
-        for pod in self._pods(gang):
+        for pod in self.pods_of(gang):
             if not pod.finished and not pod.terminating:
                 self._evict(pod)
 
@@ -107,7 +109,7 @@ class PodGangs:
 
     def look(self, gang: Gang, events: list[ClusterEvent], now: Seconds) -> EndKind | None:
         """Let pods go, tell what is new; how it ended if it has."""
-        pods = self._pods(gang)
+        pods = self.pods_of(gang)
         lost = self._fleet.failed
         if not standing(pods, lost) and all(pod.finished or pod.node in lost for pod in pods):
             return self._end(gang, pods)
@@ -135,8 +137,19 @@ class PodGangs:
         told, gang.bereft = gang.bereft, True  # deleted: that they are gone is told first
         return gang.ending if told else None
 
-    def _pods(self, gang: Gang) -> tuple[PodFacts, ...]:
-        return self._mirror.pods_of_unit(gang.ref.uid)
+    def pods_of(self, gang: Gang) -> tuple[PodFacts, ...]:
+        """The pods of a gang, by name and uid; one that was adopted need not show it yet."""
+        adopted = self._mirror.pods.items.get(gang.ref.uid) if gang.ref.adopted else None
+        return self._mirror.pods_of_unit(gang.ref.uid) if adopted is None else (adopted,)
+
+    def _mark(self, pod: PodFacts, body: Json) -> None:
+        self._writer.put(
+            Write(
+                about=pod.uid,
+                what=f"adopt {pod.name}",
+                send=lambda: self._connection.patch(pod.path, body),
+            )
+        )
 
     def _let_go(self, gang: Gang, pods: tuple[PodFacts, ...]) -> None:
         alive = [pod for pod in pods if not pod.finished and not pod.terminating]

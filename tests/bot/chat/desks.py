@@ -81,6 +81,21 @@ class MemoryDesk:
         self.answers[key] = answer
         return answer
 
+    def adopt(
+        self,
+        person_id: str,
+        where: str,
+        *,
+        key: str,
+        lease: float | None = None,
+        team: str | None = None,
+        preemptible: bool = False,
+        channel: str | None = None,
+    ) -> views.Submitted | Refused:
+        del key, lease, team, preemptible, channel
+        card = dataclasses.replace(saying.RUNNING, owner=person_id, text=f"adopt {where}")
+        return views.Submitted(card=card, decided=True)
+
     def examine(self, person_id: str, ask: Ask) -> tuple[Refused, ...]:
         del person_id
         self.examined.append(ask)

@@ -95,7 +95,18 @@ _HELD: dict[str, int | float | str] = {"cause": "late", "tries": 4, "most": 4}
 _LOWERED = {**_FIGURES[WaitReason.QUOTA], "limit": 4, "available": 4, "lowered": 1}
 """Quota that people have lowered for a while."""
 _Row = tuple[views.RefusalCode, dict[str, int | float | str], tuple[str, ...], LimitKind | None]
+_PODS: dict[views.RefusalCode, dict[str, int | float | str]] = {
+    views.RefusalCode.NOTHING_TO_ADOPT: {},
+    views.RefusalCode.NO_SUCH_POD: {},
+    views.RefusalCode.POD_TAKEN: {"request": "R-1042"},
+    views.RefusalCode.POD_WITHOUT_GPUS: {},
+    views.RefusalCode.POD_NOT_RUNNING: {},
+    views.RefusalCode.POD_KEPT: {"kind": "Deployment", "name": "chat"},
+    views.RefusalCode.POD_NOT_YOURS: {"namespace": "nlp"},
+    views.RefusalCode.POD_WITHOUT_QUOTA: {"team": "nlp", "queue": "team-nlp", "gpus": 8},
+}
 _REFUSED: list[_Row] = [
+    *((code, {"where": "nlp/notebook-0", **more}, (), None) for code, more in _PODS.items()),
     (views.RefusalCode.NO_SUCH_PERSON, {"person": "dan"}, (), None),
     (views.RefusalCode.NOT_ASKED, {"request": "R-1042"}, (), None),
     (views.RefusalCode.NOT_AN_IMAGE, {"image": "train model"}, (), None),
@@ -337,6 +348,11 @@ def _messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message
     yield "why", lambda: [requests.why(voice, each) for each in _whys()]
     teamless = views.MineView(person=saying.ANN, open=(), ended=(), at=saying.NOW, may_ask=False)
     yield "mine", lambda: [lists.mine(voice, saying.HOME.mine), lists.mine(voice, teamless)]
+    pods = [maps.OutsidePod(where=f"nlp/p-{n}", gpus=8 - n, node="gpu-0007") for n in range(7)]
+    outside = views.StatusView(
+        person=saying.ANN, mine=(), cluster=saying.CLUSTER, outside=tuple(pods)
+    )
+    yield "status-outside", lambda: [lists.status(voice, outside)]
     yield "map", lambda: [build([Lines(voice.words.map_text(view))]) for view in _maps()]
     yield "help", lambda: [lists.general_help(voice, admin=admin) for admin in (False, True)]
     yield "help-verbs", lambda: [lists.verb_help(voice, verb) for verb in grammar.Verb]

@@ -33,6 +33,7 @@ _HELP: dict[Verb, str] = {
     Verb.EXTEND: "延长租期，除非有人在等这些卡",
     Verb.EDIT: "用申请时的词修改请求：大小、时长、优先级、名称等",
     Verb.GIVE: "把请求转让给同事，此后记在对方名下",
+    Verb.ADOPT: "把一个不归机器人管的运行中的 pod 变成请求，位置不变",
     Verb.FAIR: "各团队的份额和近期用量",
     Verb.REPORT: "一天、一周或一个月的用量和等待时间，附图",
     Verb.PREFS: "你的语言、免打扰时段、通知和摘要",

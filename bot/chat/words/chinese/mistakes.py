@@ -8,6 +8,7 @@ from unicodedata import east_asian_width
 from bot.asks import SHORTEST_LEASE
 from bot.chat.grammar import Expected, GrammarError, Mistake, spell, spell_lease
 from bot.chat.markup import Markup, escape, escape_line, join, say
+from bot.chat.words.chinese.outside import Outside
 from bot.chat.words.chinese.turned_down import TurnedDown
 from bot.chat.words.figures import Figures
 from bot.views import RefusalCode, Refused
@@ -56,6 +57,8 @@ _EXPECTED: dict[Expected, str] = {
     Expected.REQUEST_ID: "这里应是请求编号，例如 `R-1042` 。",
     Expected.MINIMUM: "这里应是可以接受的最小规模，单位与大小相同。",
     Expected.IMAGE: "这里应是要运行的镜像，例如 `nvcr.io/nvidia/pytorch:25.01-py3` 。",
+    Expected.POD: "这里应是 pod 的命名空间和名字，例如 `nlp/notebook-0` 。",
+    Expected.TERMS: "pod 之后可以写时长（ `8小时` ）、 `团队 …` 和 `可抢占` 。",
     Expected.CHANGE: "请用申请时的词说明要改什么。",
     Expected.PERSON: "这里应是同事： `@` 加名字。",
     Expected.PERIOD: "报告按 `周` 或 `月` 统计。",
@@ -82,7 +85,7 @@ _EXPECTED: dict[Expected, str] = {
 }
 
 
-class Mistakes(TurnedDown):
+class Mistakes(Outside, TurnedDown):
     """Answers to what cannot be done; each says that nothing was done."""
 
     def mistake(self, wrong: GrammarError) -> Markup:
@@ -143,6 +146,7 @@ class Mistakes(TurnedDown):
             RefusalCode.NOT_A_PREFERENCE: self._not_a_preference,
             RefusalCode.NOT_ON_CALL: self._not_on_call,
             **self.turned_down(),
+            **self.not_adopted(),
         }
         why = sentences[refused.code](refused, Figures(refused.args))
         if refused.instead is None:

@@ -33,6 +33,7 @@ _HELP: dict[Verb, str] = {
     Verb.EXTEND: "let a lease end later, unless somebody waits for the GPUs",
     Verb.EDIT: "change a request in the words of a request: size, time, priority, name and so on",
     Verb.GIVE: "hand a request over to a colleague, who is charged from then on",
+    Verb.ADOPT: "make a request of a pod that runs outside the bot, where it runs",
     Verb.FAIR: "shares of the teams, and what each has used lately",
     Verb.REPORT: "what was used and how long people waited, in a day, week or month, with plots",
     Verb.PREFS: "your language, quiet hours, notices and digest",

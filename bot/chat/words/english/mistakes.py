@@ -7,6 +7,7 @@ from collections.abc import Callable
 from bot.asks import SHORTEST_LEASE
 from bot.chat.grammar import Expected, GrammarError, Mistake, spell, spell_lease
 from bot.chat.markup import Markup, escape, escape_line, join, say
+from bot.chat.words.english.outside import Outside
 from bot.chat.words.english.turned_down import TurnedDown
 from bot.chat.words.figures import Figures
 from bot.views import RefusalCode, Refused
@@ -55,6 +56,8 @@ _EXPECTED: dict[Expected, str] = {
     Expected.REQUEST_ID: "A request's id comes here, such as `R-1042`.",
     Expected.MINIMUM: "The smallest size that would do comes here, counted as the size is.",
     Expected.IMAGE: "The image to run comes here, such as `nvcr.io/nvidia/pytorch:25.01-py3`.",
+    Expected.POD: "A pod comes here by namespace and name, such as `nlp/notebook-0`.",
+    Expected.TERMS: "After the pod you can say for how long (`8h`), `team …` and `preemptible`.",
     Expected.CHANGE: "Say what shall be different, in the words of a request.",
     Expected.PERSON: "A colleague comes here: `@` and their name.",
     Expected.PERIOD: "A report is about a `week` or a `month`.",
@@ -83,7 +86,7 @@ _EXPECTED: dict[Expected, str] = {
 }
 
 
-class Mistakes(TurnedDown):
+class Mistakes(Outside, TurnedDown):
     """Answers to what cannot be done; each says that nothing was done."""
 
     def mistake(self, wrong: GrammarError) -> Markup:
@@ -139,6 +142,7 @@ class Mistakes(TurnedDown):
             RefusalCode.NAME_TOO_LONG: self._name_too_long,
             RefusalCode.TOO_MANY_WAITING: self._too_many,
             **self.turned_down(),
+            **self.not_adopted(),
             RefusalCode.NOT_AN_IMAGE: self._not_an_image,
             RefusalCode.COMMAND_TOO_LONG: self._command_too_long,
             RefusalCode.UNKNOWN_PREFERENCE: self._unknown_preference,

@@ -18,6 +18,7 @@ from bot.chat.words.sentences.interventions import Interventions
 from bot.chat.words.sentences.maps import Maps
 from bot.chat.words.sentences.mistakes import Mistakes
 from bot.chat.words.sentences.notifying import Notifying
+from bot.chat.words.sentences.outside import Outside
 from bot.chat.words.sentences.prospects import Prospects
 from bot.chat.words.sentences.reasons import Reasons
 from bot.chat.words.sentences.reports import Reports
@@ -36,6 +37,7 @@ class Words(
     Maps,
     Mistakes,
     Notifying,
+    Outside,
     Prospects,
     Reasons,
     Reports,

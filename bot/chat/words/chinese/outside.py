@@ -1,0 +1,75 @@
+"""Pods that hold GPUs and that no request stands for, in Chinese."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from bot.chat.markup import Markup, say
+from bot.chat.words.chinese.units import Units
+from bot.chat.words.figures import Figures
+from bot.maps import OutsidePod
+from bot.views import RefusalCode, Refused
+
+_WHY: dict[RefusalCode, str] = {
+    RefusalCode.NOTHING_TO_ADOPT: (
+        "这里是模拟集群，除了请求的 pod 之外没有别的 pod，没有可接管的。"
+    ),
+    RefusalCode.NO_SUCH_POD: (
+        "没有名为 `{where}` 的 pod。 `kubectl get"
+        " pods -A` 会列出所有 pod；请写命名空间和名字，例如 "
+        "`nlp/notebook-0` 。"
+    ),
+    RefusalCode.POD_TAKEN: ("Pod `{where}` 已经属于 {request}。"),
+    RefusalCode.POD_WITHOUT_GPUS: ("Pod `{where}` 没有 GPU，没有可接管的。"),
+    RefusalCode.POD_NOT_RUNNING: (
+        "Pod `{where}` 不在运行。等待中的 pod 加上标签 `gpubot.dev/team` 就成为请求。"
+    ),
+    RefusalCode.POD_KEPT: (
+        "Pod `{where}` 由 {kind} `{name}` "
+        "管理，它还会再建同样的 pod。请在 {kind} 的模板上加标签 "
+        "`gpubot.dev/team` ，之后的 pod 就是请求。"
+    ),
+    RefusalCode.POD_NOT_YOURS: (
+        "你不能接管 pod `{where}` ：它的命名空间不是以你的团队命名，或者标明了别的所有者。"
+        "所有者本人、所属团队的负责人或管理员可以。"
+    ),
+    RefusalCode.POD_WITHOUT_QUOTA: (
+        "团队 {team} 在 {queue} 中没有足够的配额容纳 "
+        "`{where}` 的 {gpus}。它的卡仍算作已占用；可以按 "
+        "`可抢占` 接管。"
+    ),
+}
+
+
+class Outside(Units):
+    """Sentences about them."""
+
+    def outside_title(self, pods: Sequence[OutsidePod]) -> Markup:
+        """Leads them, with how many there are."""
+        gpus = self.gpus(sum(pod.gpus for pod in pods))
+        count = self.count(len(pods), "个 pod")
+        return say("*机器人之外* · {pods}，共 {gpus}", pods=count, gpus=gpus)
+
+    def outside(self, pod: OutsidePod) -> Markup:
+        """One of them, in a line."""
+        gpus = self.gpus(pod.gpus)
+        return say("• {where} · {gpus}，位于 {node}", where=pod.where, gpus=gpus, node=pod.node)
+
+    def outside_hint(self, command: str) -> Markup:
+        """How to make a request of one."""
+        return say(
+            "它们算作已占用，机器人不会动它们。"
+            "把你自己的变成请求： `{command}接管 命名空间/POD` 。",
+            command=command,
+        )
+
+    def not_adopted(self) -> Mapping[RefusalCode, Callable[[Refused, Figures], Markup]]:
+        """Why a pod is not adopted, by code."""
+        return {code: partial(self._not_adopted, text) for code, text in _WHY.items()}
+
+    def _not_adopted(self, text: str, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        known = ("where", "request", "kind", "name", "namespace", "team", "queue")
+        said = {name: figures.text(name) or "…" for name in known}
+        return say(text, gpus=self.gpus(figures.number("gpus") or 0), **said)
