@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Refused
+from bot.clusters.kubernetes.watching import Pace
 from bot.rows import card_of, queue_row
 from bot.terms import Terms
 from scheduler.rest import Readiness
@@ -393,3 +396,19 @@ def test_under_the_policies_only_the_bot_starts_it_and_its_controller_does_the_r
     house.run(5)
     assert house.job_set("train")["status"]["restarts"] == 1
     assert (house.state("train"), len(house.bound())) == (S.RUNNING, 3)
+
+
+def test_job_sets_that_are_installed_while_the_bot_runs_are_taken_up(
+    api: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.withdraw_job_sets()
+    monkeypatch.setattr(KubeHouse, "pace", Pace(absent=0.02))
+    house = KubeHouse(api, tmp_path)
+    house.create_job("job", pods=2, gpus=8)
+    house.run()
+    assert house.state("job") is S.RUNNING  # nothing is amiss without them
+    api.serve_job_sets()
+    house.create_job_set("train", LEADER, part("workers"))
+    house.run()
+    assert house.state("train") is S.RUNNING
+    house.close()

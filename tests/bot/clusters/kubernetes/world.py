@@ -16,6 +16,7 @@ from kubernetes import client as kube
 from bot.clusters.kubernetes.cluster import KubernetesCluster
 from bot.clusters.kubernetes.connection import Connection, Json, Unanswered
 from bot.clusters.kubernetes.templates import read_templates
+from bot.clusters.kubernetes.watching import Pace
 from bot.shipped import TEMPLATES, shipped
 from scheduler.layout import Layout
 from scheduler.model import Seconds
@@ -86,6 +87,8 @@ class MortalConnection(Connection):
 class World:
     """The emulator, a connection of each who asks, and the cluster under test."""
 
+    pace: Pace | None = None
+
     def __init__(
         self, api: ApiServer, *, layout: Layout | None = None, patience: Seconds = 0.0
     ) -> None:
@@ -104,6 +107,7 @@ class World:
             self.layout,
             templates=read_templates(shipped(TEMPLATES)),
             patience=self.patience,
+            pace=self.pace,
         )
         assert self.cluster.start(DEADLINE)
         return self.cluster
