@@ -133,6 +133,15 @@ class Requests:
         self._seen.update((row.id, row) for row in rows)
         return tuple(_record(row) for row in rows)
 
+    def count_waiting(self, owner: str, source: Source) -> int:
+        """Return how many requests of a person wait that came through one door."""
+        wanted = select(func.count()).where(
+            col(RequestRow.owner) == owner,
+            col(RequestRow.source) == source,
+            col(RequestRow.state) == RequestState.WAITING,
+        )
+        return self._session.exec(wanted).one()
+
     def from_source(self, source: Source, states: Collection[RequestState]) -> tuple[Request, ...]:
         """Return the requests that came through one door and stand in one of the states."""
         wanted = (

@@ -166,9 +166,8 @@ class Submission(Office):
         return workload if refusal is None else never_fits(refusal)
 
     def _too_many(self, work: Work, person_id: str) -> bool:
-        most = self._waiting_at_most
-        waiting = work.requests.find(states=[S.WAITING], owner=person_id, limit=most)
-        return len(waiting) >= most
+        """Whether as many wait as one may ask for in chat; replicas and Jobs do not count."""
+        return work.requests.count_waiting(person_id, Source.CHAT) >= self._waiting_at_most
 
     def _again(self, answer: Json) -> Submitted | Refused:
         """The first answer to a key that was seen before.

@@ -155,6 +155,17 @@ def test_pages_run_by_number_not_by_spelling(store: Store) -> None:
         assert [r.id for r in find(after="R-10000", newest_first=True)] == ["R-9999", "R-998"]
 
 
+def test_who_waits_is_counted_by_person_and_door(store: Store) -> None:
+    ids = _fill(store, 3, owner="U1")
+    _fill(store, 2, owner="U1", source=Source.CLUSTER)
+    _fill(store, 1, owner="U2")
+    with store.write() as work:
+        work.requests.move(ids[0], S.CANCELLED, at=later(1), actor="x", reason="ordered")
+        count = work.requests.count_waiting
+        assert [count("U1", Source.CHAT), count("U1", Source.CLUSTER)] == [2, 2]
+        assert [count("U2", Source.CHAT), count("U3", Source.CHAT)] == [1, 0]
+
+
 def test_by_ids_keeps_the_order_asked_for_and_skips_what_is_unknown(store: Store) -> None:
     ids = _fill(store, 1200)
     with store.read() as view:

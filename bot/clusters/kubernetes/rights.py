@@ -55,7 +55,6 @@ NEEDS = (
     Need(group="", resources=("pods/eviction",), verbs=("create",)),
     Need(group="batch", resources=("jobs",), verbs=(*_READ, "create", "patch", "delete")),
     Need(group=JOB_SET_GROUP, resources=("jobsets",), verbs=(*_READ, "patch")),
-    Need(group="apps", resources=("deployments", "replicasets", "statefulsets"), verbs=_READ),
     Need(group="events.k8s.io", resources=("events",), verbs=("create",)),
     Need(
         group="admissionregistration.k8s.io",

@@ -183,7 +183,7 @@ def test_what_the_desk_refuses_stays_in_the_form_each_at_its_field(room: Room) -
         "12 GPUs do not fill whole nodes of 8, and work on several nodes gets whole ones. "
         "Ask for 8 or 16."
     )
-    assert errors["lease"] == "10 d is too long: a lease may be at most 7 d."
+    assert errors["lease"] == "10 d is too long: a lease may be at most 7 d. Say 7d."
     assert "nlp" in errors["team"]
     assert room.desk.examined[0].gpus == 12
     room.quiet()

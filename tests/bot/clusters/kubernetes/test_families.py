@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.asks import Ask
-from bot.views import RefusalCode, Refused, WhyView
+from bot.views import RefusalCode, Refused, Submitted, WhyView
 from storage.records import Audience, OutboxState
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse
@@ -217,6 +217,17 @@ def test_a_guaranteed_replica_that_is_gone_is_followed_by_a_guaranteed_one(
     house.run(5)
     assert [one.workload.preemptible for one in open_requests(house)] == [True, True, False]
     assert counts(house) == (3, 0)
+
+
+def test_replicas_that_wait_leave_their_owner_free_to_ask_in_chat(house: KubeHouse) -> None:
+    house.desk._waiting_at_most = 1
+    deploy(house, 4)
+    house.run(5)
+    assert counts(house) == (2, 2)
+    assert isinstance(house.desk.submit(LEA.id, Ask(gpus=8), key="k1"), Submitted)
+    refused = house.desk.submit(LEA.id, Ask(gpus=8), key="k2")
+    assert isinstance(refused, Refused)
+    assert refused.code is RefusalCode.TOO_MANY_WAITING
 
 
 def test_a_count_that_is_none_is_refused_once_for_all_replicas(house: KubeHouse) -> None:
