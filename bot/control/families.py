@@ -13,14 +13,14 @@ template, so that a rolling update hands the guarantee on.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot import notices
 from bot.clusters.base import Wanted
 from bot.control.ledger import Ledger
 from bot.grants import nodes_of
 from bot.terms import Terms
-from scheduler.model import Seconds
+from scheduler.model import Seconds, Workload
 from storage.records import Audience, FamilyRef, Notice, Request
 from storage.states import RequestState
 from storage.work import Work
@@ -28,6 +28,7 @@ from storage.work import Work
 RESTS: Seconds = 86400.0  # a family that has had no replica for so long is over
 LABEL = "guaranteed"
 _LEAVING = frozenset({RequestState.PREEMPTING, RequestState.EVICTING, RequestState.STOPPING})
+_FOR_OTHERS = frozenset({RequestState.PREEMPTING, RequestState.EVICTING})
 _OPEN = tuple(state for state in RequestState if not state.final)
 
 
@@ -47,12 +48,14 @@ def in_order(wanted: Iterable[Wanted]) -> list[Wanted]:
 class Families:
     """The families that are asked about, as storage has them and as they become.
 
-    `heads` and `open` replicas are by the family's key; `gone` are uids that are wanted no more.
+    `heads`, `open` replicas and `places` are by the family's key; `gone` are uids that are wanted
+    no more. `places` are those in line of replicas that are being stopped for others, oldest first.
     """
 
     heads: dict[str, str] = field(default_factory=dict)
     open: dict[str, list[Request]] = field(default_factory=dict)
     gone: frozenset[str] = frozenset()
+    places: dict[str, list[Seconds]] = field(default_factory=dict)
     _promised: dict[tuple[str, FamilyRef], set[str]] = field(default_factory=dict)
 
     @classmethod
@@ -68,7 +71,18 @@ class Families:
             there = list(members[last.card])
             if there or last.changed.timestamp() > now - RESTS:
                 found.heads[key], found.open[key] = last.card, there
+                found.places[key] = _places(view, there)
         return found
+
+    def seated(self, wanted: Wanted, planned: Workload) -> Workload:
+        """A new replica in the place of one that is stopped for others, if there is one.
+
+        Who is stopped waits at his old place; a replica does so by its successor.
+        """
+        places = self.places.get(wanted.ref.family_key or "")
+        if not places:
+            return planned
+        return replace(planned, created=places.pop(0), queued=planned.created)
 
     def head(self, wanted: Wanted, request_id: str) -> str | None:
         """Whose card a new request goes under; its own if it is the first of its family."""
@@ -98,6 +112,28 @@ class Families:
             return False
         promised.add(ref.uid)
         return True
+
+
+def _places(view: Work, there: Iterable[Request]) -> list[Seconds]:
+    """When those were asked for that are stopped for others, less those who have a successor.
+
+    A successor is known by it that it counts as asked for before it came.
+    """
+    found: dict[Seconds, int] = {}
+    for one in there:
+        if one.state not in _LEAVING:
+            if one.workload.queued is None:
+                continue
+            found[one.workload.created] = found.get(one.workload.created, 0) - 1
+        elif one.state is not RequestState.STOPPING or _was_stopped(view, one):
+            found[one.workload.created] = found.get(one.workload.created, 0) + 1
+    return sorted(at for at, count in found.items() for _ in range(count))
+
+
+def _was_stopped(view: Work, one: Request) -> bool:
+    """Whether one that ends was being stopped for others before its pod was gone."""
+    story = view.transitions.of(one.id)
+    return len(story) > 1 and story[-1].before in _FOR_OTHERS
 
 
 def read_count(text: str) -> int | None:

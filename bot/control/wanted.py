@@ -83,7 +83,7 @@ class WantedDesk:
                 if isinstance(found, Refused):
                     refused.append((one.ref, self._tell(work, one, found, now)))
                 elif before is None:
-                    added.append((one, found))
+                    added.append((one, families.seated(one, found)))
                 else:
                     _amend(work, before, one, found, self.terms, now)
             _add(work, added, families, now)

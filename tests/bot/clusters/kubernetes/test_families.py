@@ -109,6 +109,34 @@ def test_a_stopped_replica_comes_back_as_another_request_of_the_family(house: Ku
     assert second.id != first.id
 
 
+def test_the_successor_of_a_stopped_replica_waits_at_its_old_place(house: KubeHouse) -> None:
+    deploy(house, 6, guaranteed="2")
+    house.run(5)
+    asked = [house.desk.submit(BEN.id, Ask(gpus=8), key=f"k{number}") for number in range(2)]
+    assert all(isinstance(one, Submitted) for one in asked)
+    house.run(1)
+    stopped = [one for one in house.requests() if one.state is S.PREEMPTING]
+    assert len(stopped) == 2
+    house.pass_time(10.0)
+    house.create_pod("later", 8, team="nlp", preemptible="true")
+    house.pass_time(121.0)
+    house.run(5)
+    waiting = [one for one in open_requests(house) if one.state is S.WAITING]
+    names = [one.workload.name for one in waiting]
+    assert (len(waiting), names[0]) == (3, "later")
+    places = [one.workload.created for one in waiting]
+    assert sorted(places[1:]) == sorted(one.workload.created for one in stopped)
+    queue = house.desk.queue(LEA.id, "opportunistic")
+    assert not isinstance(queue, Refused)
+    assert [row.name for row in queue.mine][-1] == "later"
+    since = [one.workload.queued for one in waiting[1:]]
+    assert since == [one.workload.created + 131.0 for one in waiting[1:]]
+    scale(house, 8)
+    house.run(3)
+    newest = open_requests(house)[-1]
+    assert newest.workload.created not in {one.workload.created for one in stopped}
+
+
 def test_an_eviction_waits_for_its_disruption_budget(house: KubeHouse) -> None:
     deploy(house, 1)
     house.run(5)
