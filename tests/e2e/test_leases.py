@@ -39,7 +39,7 @@ def test_extend_by_word_and_by_the_button_of_the_card(rig: Rig) -> None:
     rig.settled()
     (card,) = rig.said(ada, "Running")
     ada.press(GENERAL, card["ts"], "gpubot.extend")
-    eventually(lambda: ends(rig, request) == START + 14 * HOUR)
+    eventually(lambda: ends(rig, request) == START + 12 * HOUR)  # as much again
     rig.settled()
     thread = [message["text"] for message in ada.thread(GENERAL, card["ts"])]
     assert len([text for text in thread if "lease" in text and "→" in text]) == 2
@@ -61,10 +61,10 @@ def test_the_reminder_extends_in_one_press_and_says_who_keeps_it_from_that(rig: 
     eventually(lambda: rig.house.state(rival) is S.CANCELLED)
     before = ends(rig, request)
     ada.press(direct, reminder["ts"], "gpubot.extend")
-    eventually(lambda: ends(rig, request) == before + 8 * HOUR)
+    eventually(lambda: ends(rig, request) == before + 4 * HOUR)
     ada.press(direct, reminder["ts"], "gpubot.extend")  # an old button by now
     eventually(lambda: [m for m in ada.private(direct) if "another since" in m["text"]])
-    assert ends(rig, request) == before + 8 * HOUR
+    assert ends(rig, request) == before + 4 * HOUR
 
 
 def test_what_cannot_be_extended_gets_one_clear_private_answer(rig: Rig) -> None:

@@ -38,7 +38,7 @@ _HELP: dict[Verb, str] = {
     Verb.REPORT: "what was used and how long people waited, in a day, week or month, with plots",
     Verb.PREFS: "your language, quiet hours, notices and digest",
     Verb.ONCALL: "who is on call, and who stands in for them for a while",
-    Verb.LINK: "ask to be of a team; its lead confirms it",
+    Verb.LINK: "ask to join a team; its lead confirms it",
     Verb.PAUSE: "let nothing start from a queue or pool for a while",
     Verb.RESUME: "end a pause before its time",
     Verb.BOOST: "give a request another priority for a while",
