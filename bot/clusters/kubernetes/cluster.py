@@ -274,6 +274,8 @@ class KubernetesCluster:
     def _observed(self, gang: Gang) -> Observed:
         pods = self.mirror.pods_of(gang.ref.uid) or self._pods.pods_of(gang)
         gang.saved, gang.untold = None, True
+        # What is not under way was done, or dropped while another led: then it is sent again.
+        gang.pinned = {uid: node for uid, node in gang.pinned.items() if self.writer.busy(uid)}
         hold = _is_hold(gang)
         gang.hurt = {node for node in gang.nodes if not self.fleet.usable(node)}
         gang.running = is_ready(gang, pods) if not hold else not gang.hurt

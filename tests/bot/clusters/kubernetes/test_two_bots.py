@@ -16,6 +16,7 @@ from storage.errors import StaleLeader
 from storage.records import Request, Source, Transition
 from storage.states import RequestState
 from tests.bot.clusters.kubernetes.replicas import Replica, two
+from tests.bot.clusters.kubernetes.world import wait_until
 from tests.bot.house import ADA
 from tests.kube.server import ApiServer
 from tests.storage.conftest import server, url
@@ -112,7 +113,11 @@ def test_the_late_commit_of_a_leader_of_before_is_refused(bots: tuple[Replica, R
     before = story(second, made.id)
     first.create_job("late")
     settle(*bots)
+    asked = len(first.api.requests)
     first.step()
+    assert first.cluster.writer.wait(5.0)
+    done = [(seen.method, seen.path) for seen in first.api.requests[asked:] if seen.method != "GET"]
+    assert done == []  # what it decided too late, it does not do either
     assert [one.workload.name for one in requests(first)] == ["train"]
     assert story(second, made.id) == before
     with pytest.raises(StaleLeader), first.store.write(first.candidate.fence()):
@@ -154,6 +159,37 @@ def test_what_was_decided_and_not_written_is_done_by_the_next(
     assert second.bound().keys() == {"train-0"}
     (made,) = requests(second)
     assert second.job("train")["metadata"]["annotations"]["gpubot.dev/decision"] == made.decision
+
+
+def test_who_looked_on_lets_go_what_the_leader_of_before_had_not(
+    bots: tuple[Replica, Replica], api: ApiServer
+) -> None:
+    """Looking on, it has sent pods on their way as well, and nothing of that was written."""
+    first, second = bots
+    first.create_job("train", pods=3, gpus=8)
+    settle(*bots)
+    api.faults.cut("PATCH", path=r"/pods/train-", times=None)
+    first.step()
+    wait_until(lambda: "gpubot.dev/decision" in marks(first), "the Job to be let go")
+    settle(*bots)
+    first.step()
+    for _ in range(3):
+        second.step()
+        assert second.cluster.writer.wait(5.0)
+    assert first.bound() == {}
+    take_over(first, second)
+    first.hand.now += TRUST
+    api.faults.clear()
+    for _ in range(2):
+        second.step()
+        second.settle()
+    assert second.bound().keys() == {"train-0", "train-1", "train-2"}
+
+
+def marks(bot: Replica) -> dict[str, str]:
+    found = bot.job("train")["metadata"].get("annotations") or {}
+    assert isinstance(found, dict)
+    return found
 
 
 @pytest.mark.parametrize("seed", range(3))
