@@ -186,8 +186,14 @@ class Interactions:
         return await self._interact(payload)
 
     def _action(self, blocks: list[Json], action: Json) -> Json:
-        """The action as Slack sends it; text and value come from the block, not the page."""
+        """The action as Slack sends it; text and value come from the block, not the page.
+
+        Where the message was drawn anew while somebody was about to press, its blocks have other
+        ids: the same button with the same value is meant then.
+        """
         block = next((b for b in blocks if b.get("block_id") == action.get("block_id")), None)
+        if block is None:
+            block = next((b for b in blocks if _has_button(b, action)), None)
         parts = [] if block is None else _elements(block)
         wanted = action.get("action_id")
         element = next((e for e in parts if e.get("action_id") == wanted), None)
@@ -345,6 +351,14 @@ class Interactions:
         if message.get("user") != person:
             raise SlackError("cant_update_message")
         return room
+
+
+def _has_button(block: Json, action: Json) -> bool:
+    """Whether a block has the button that was pressed, by its id and what it carries."""
+    name, value = action.get("action_id"), action.get("value")
+    return value is not None and any(
+        part.get("action_id") == name and part.get("value") == value for part in _elements(block)
+    )
 
 
 def _elements(block: Json) -> list[Json]:

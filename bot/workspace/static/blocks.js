@@ -106,7 +106,7 @@ function button(block, part, context) {
     "aria-label": part.accessibility_label,
     onclick: () => {
       if (part.url) window.open(part.url, "_blank", "noopener,noreferrer");
-      press(block, part, {}, context, node);
+      press(block, part, { value: part.value }, context, node);
     },
   }, textObject(part.text, context.names));
   return node;
