@@ -44,7 +44,7 @@ class Effort:
 
 
 WAITING = Effort(work=2_400, grain=Grain(least=10.0, growth=0.02))
-WAITING_VAGUE = Effort(work=250, grain=WAITING.grain)
+WAITING_VAGUE = Effort(work=800, grain=WAITING.grain)
 """In place of WAITING, of each of the three, where early and late ends are played, too."""
 NEW = Effort(work=800, grain=Grain(least=60.0, growth=0.1))
 VAGUE = Effort(work=300, grain=Grain(least=60.0, growth=0.1))
