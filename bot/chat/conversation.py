@@ -24,9 +24,7 @@ from bot.chat.cards import (
     reports,
     requests,
 )
-from bot.chat.lettering import labels
 from bot.chat.message import Lines, Message, build
-from bot.chat.picture import draw
 from bot.chat.ports import Desk
 from bot.chat.presses import AnswerLink, Confirmed, End, Keep, Press, Prolong, Rewrite, TakeOffer
 from bot.chat.replies import Picture
@@ -107,6 +105,10 @@ def _map(voice: Voice, view: maps.MapView) -> Message:
 
 
 def _map_picture(voice: Voice, view: maps.MapView) -> Picture:
+    # What draws takes half a second to load: nobody has to wait for it at a start.
+    from bot.chat.lettering import labels  # noqa: PLC0415 - see above
+    from bot.chat.picture import draw  # noqa: PLC0415 - see above
+
     words = voice.words
     return Picture(
         name=f"gpu-map-{view.by.value}.png",

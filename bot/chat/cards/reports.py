@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.chat.lettering import labels
 from bot.chat.markup import Markup, join
 from bot.chat.message import Lines, Message, Note, Part, build
-from bot.chat.plots import draw_report
 from bot.chat.replies import Picture
 from bot.chat.voice import Voice
 from bot.fairness import FairView
@@ -57,6 +55,10 @@ def report(voice: Voice, view: ReportView, *, digest: bool = False) -> Message:
 
 def report_picture(voice: Voice, view: ReportView) -> Picture:
     """The plots that go with a report."""
+    # What draws takes half a second to load: nobody has to wait for it at a start.
+    from bot.chat.lettering import labels  # noqa: PLC0415 - see above
+    from bot.chat.plots import draw_report  # noqa: PLC0415 - see above
+
     words = voice.words
     return Picture(
         name=f"gpu-report-{view.period.value}.png",
