@@ -16,7 +16,8 @@ admitted, preempted (target: preemptor; `rules`: by which rule, at which level o
 repaired and evicted, for whom room is kept, from when on and where (`reserved`), why those who
 wait wait, where pods are, in which order a queue stands, when those who wait are likely to start
 (`forecast`, null for never as far as is known) and when the engine next has something to do by
-itself (`alarm`). `lapse` are those whose lease is over, which protects them no more;
+itself (`alarm`). `late` and `unplaced` were not whole in time, so many times in a row, by their own
+fault or for want of room. `lapse` are those whose lease is over, which protects them no more;
 `gone-for-good` are nodes whose pods are lost. A step that is `undecided` runs
 no cycle.
 """
@@ -70,12 +71,14 @@ from scheduler.model import (
     NodeName,
     PodSetAssignment,
     ResourceName,
+    RestCause,
     TopologyMode,
     TopologyRequest,
     Usage,
     Workload,
     WorkloadId,
 )
+from scheduler.rest import rest_after
 from tests.scheduler.builders import a_cohort, a_flavor, a_layout, a_node, a_queue, a_workload
 
 FOLDER = Path(__file__).parents[1] / "scenarios"
@@ -85,7 +88,7 @@ QUEUE_KEYS = {
 }  # fmt: skip
 STEP_KEYS = {
     "submit", "gone", "finish", "withdraw", "fail", "node", "lose", "later", "expect", "pause",
-    "resume", "checkpoint", "alive", "gone-for-good", "undecided", "lapse",
+    "resume", "checkpoint", "alive", "gone-for-good", "undecided", "lapse", "late", "unplaced",
 }  # fmt: skip
 EXPECT_KEYS = {
     "admitted", "preempted", "waiting", "where", "figures", "rules", "flips", "order", "alarm",
@@ -216,6 +219,9 @@ class Scenario:
             self.engine.apply(Evicted(workload=WorkloadId(one), at=self.now))
         for one in step.get("fail", []):
             self.engine.apply(Evicted(workload=WorkloadId(one), at=self.now, own_failure=True))
+        for cause in (RestCause.LATE, RestCause.UNPLACED):
+            for one, tries in step.get(cause.value, {}).items():
+                self._send_back(one, cause, tries)
         for one in step.get("finish", []):
             self.engine.apply(Finished(workload=WorkloadId(one), at=self.now))
         for one in step.get("withdraw", []):
@@ -226,6 +232,13 @@ class Scenario:
             self.engine.apply(NodeLost(node=NodeName(one)))
         self._observe(step.get("node", {}))
         self._change(step)
+
+    def _send_back(self, one: str, cause: RestCause, tries: int) -> None:
+        rest = rest_after(self.engine.layout.readiness, cause, tries, self.now)
+        own = cause is RestCause.LATE
+        self.engine.apply(
+            Evicted(workload=WorkloadId(one), at=self.now, own_failure=own, rest=rest)
+        )
 
     def _change(self, step: dict[str, Any]) -> None:
         """What happens to those who go on running, and to queues."""
