@@ -1,9 +1,10 @@
 """List, then watch: one kind of objects, kept up to date by a thread of its own.
 
 A list gives the whole and a version; the watch goes on from there. What ends a watch without
-harm (its time-out, a broken connection) is taken up again from the last version; what leaves a
-gap (410 in the stream, 410 as the answer) starts over with a list. Waits between tries grow and
-are spread at random; a server that says when to come back is obeyed.
+harm (its time-out, a broken connection) is taken up again from the last that was heard, so that
+nothing is heard twice: what was true minutes ago must not look true again. What leaves a
+gap (410 in the stream, 410 as the answer) starts over with a list. Waits between tries grow while
+nothing is heard and are spread at random; a server that says when to come back is obeyed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from bot.clusters.kubernetes.connection import Connection, Json, Refused, Unansw
 log = logging.getLogger(__name__)
 
 PAGE = 500  # objects a page of a list
-FIRST_PAUSE, LONGEST_PAUSE = 0.2, 30.0
 _FORBIDDEN, _ABSENT, _GAP = 403, 404, 410
 
 
@@ -32,12 +32,14 @@ class Pace:
 
     `relist`: everything is listed anew although nothing seems wrong, so that what a watch has
     lost is found. `watch`: the server ends a watch that nothing else has ended. `absent`: a kind
-    that is not there is asked for again.
+    that is not there is asked for again. `first`, `longest`: the waits between tries that fail.
     """
 
     relist: float = 900.0
     watch: int = 240
     absent: float = 120.0
+    first: float = 0.2
+    longest: float = 30.0
 
 
 class Sink(Protocol):
@@ -85,6 +87,10 @@ class Watcher:
         self._heard = time.monotonic()
         self._present = False
         self._trouble: str | None = None
+        self._version: str | None = None
+        self._listed = time.monotonic()
+        self._fruitful = False  # whether the watch that is open has told anything
+        self._gaps = 0  # one after another, with nothing told in between
         self._thread = threading.Thread(target=self._follow, name=f"watch {path}", daemon=True)
 
     def start(self) -> None:
@@ -105,34 +111,40 @@ class Watcher:
         return self._trouble if self._synced.is_set() else self._trouble or "not listed yet"
 
     @property
+    def version(self) -> str | None:
+        """The resourceVersion up to which the sink has everything; None before a list."""
+        return self._version
+
+    @property
     def silent(self) -> float:
         """Seconds since the server was last heard of; of a kind that is absent nothing is due."""
         absent = self._optional and self._synced.is_set() and not self._present
         return 0.0 if absent else time.monotonic() - self._heard
 
     def _follow(self) -> None:
-        pause = FIRST_PAUSE
-        version: str | None = None
-        listed = time.monotonic()
+        pause = self._pace.first
         while not self._stopping.is_set():
+            self._fruitful, began = False, time.monotonic()
             try:
-                if version is None or time.monotonic() - listed > self._pace.relist:
-                    version = self._list()
-                    listed = time.monotonic()
-                version = self._watch_from(version)
-                pause = FIRST_PAUSE
+                if self._version is None or began - self._listed > self._pace.relist:
+                    self._list()
+                self._watch_from(str(self._version))
+                pause, self._gaps = self._pace.first, 0
             except Unanswered as error:
+                if self._fruitful or time.monotonic() - began > self._pace.longest:
+                    pause = self._pace.first
                 pause = self._rest(str(error), pause, error.after)
             except Refused as error:
-                version = None
+                self._version = None
+                self._gaps = self._gaps + 1 if error.status == _GAP else 0
                 if self._is_absent(error):
                     self._be_empty()
                     self._stopping.wait(self._pace.absent)
-                elif error.status != _GAP:
+                elif self._gaps != 1:  # one gap is filled at once; more are not to be a storm
                     pause = self._rest(str(error), pause, None)
             except Exception as error:  # a thread that dies would leave the mirror stale for good
                 log.exception("watching %s failed", self.path)
-                version = None
+                self._version = None
                 pause = self._rest(repr(error), pause, None)
 
     def _is_absent(self, error: Refused) -> bool:
@@ -147,8 +159,8 @@ class Watcher:
             log.warning("%s may not be looked at, and is taken for absent: %s", self.path, error)
         return True
 
-    def _list(self) -> str:
-        """Read all pages of one consistent list; its version."""
+    def _list(self) -> None:
+        """Read all pages of one consistent list."""
         objects: list[Json] = []
         more = ""
         while True:
@@ -161,13 +173,14 @@ class Watcher:
             if not more:
                 break
         self._sink.replace(objects)
+        self._version = str(page["metadata"]["resourceVersion"])
+        self._listed = time.monotonic()
         self._be_well()
         self._present = True
         self._synced.set()
-        return str(page["metadata"]["resourceVersion"])
 
-    def _watch_from(self, version: str) -> str:
-        """Follow one watch to its end; the version to go on from."""
+    def _watch_from(self, version: str) -> None:
+        """Follow one watch to its end."""
         stream = self._connection.stream(
             self.path,
             self._pace.watch,
@@ -180,22 +193,22 @@ class Watcher:
             for event in events:
                 if self._stopping.is_set():
                     break
-                version = self._take(event, version)
+                self._take(event)
         self._be_well()
-        return version
 
-    def _take(self, event: Json, version: str) -> str:
+    def _take(self, event: Json) -> None:
         kind, obj = event["type"], event["object"]
         if kind == "ERROR":
             raise Refused(
                 int(obj.get("code") or 500), str(obj.get("reason")), str(obj.get("message"))
             )
-        self._be_well()
         if kind == "DELETED":
             self._sink.drop(obj)
         elif kind != "BOOKMARK":
             self._sink.put(obj)
-        return str(obj["metadata"].get("resourceVersion") or version)
+        self._version = str(obj["metadata"].get("resourceVersion") or self._version)
+        self._fruitful, self._gaps = True, 0
+        self._be_well()
 
     def _be_empty(self) -> None:
         self._present = False
@@ -212,4 +225,4 @@ class Watcher:
         log.warning("%s: %s", self.path, trouble)
         spread = random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, no secret
         self._stopping.wait(max(pause * spread, after or 0.0))
-        return min(LONGEST_PAUSE, 2 * pause)
+        return min(self._pace.longest, 2 * pause)

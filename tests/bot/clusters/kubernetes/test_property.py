@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bot.clusters.kubernetes import names
@@ -68,6 +68,8 @@ WHAT = [
     "compact",
 ]
 DO = st.builds(Do, what=st.sampled_from(WHAT), node=st.integers(1, NODES))
+# The taint of a node that was down stays until the node controller has gone round once more.
+COMES_BACK = ["cut-watches", "node-down", "loop", "controllers", "loop", "node-up", "loop", "loop"]
 BUSY = st.sampled_from([Do("loop"), Do("controllers"), Do("start-pods")])
 STEPS = st.lists(st.one_of(CREATE, BUSY, DO), min_size=8, max_size=40)
 
@@ -199,6 +201,7 @@ class Play:
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=STEPS)
+@example(steps=[Create(2, 8, preemptible=False, leader=0), *map(Do, COMES_BACK)])
 def test_gangs_are_whole_and_no_gpu_is_given_twice(steps: list[Create | Do]) -> None:
     with ApiServer() as api, TemporaryDirectory() as folder:
         for number in range(1, NODES + 1):

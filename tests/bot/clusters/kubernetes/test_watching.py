@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 
 from bot.clusters.base import ClusterUnreachable
 from bot.clusters.kubernetes.cluster import JOB_SETS
-from bot.clusters.kubernetes.connection import Connection, Refused, Unanswered
+from bot.clusters.kubernetes.connection import Connection, Json, Refused, Unanswered
 from bot.clusters.kubernetes.mirror import Mirror
 from bot.clusters.kubernetes.watching import Pace, Watcher
 from storage.states import RequestState as S
@@ -21,13 +21,39 @@ from tests.kube.samples import job_set, part, pod
 from tests.kube.server import ApiServer
 
 
+class Heard:
+    """A sink that passes all on, and remembers what was said of which pod in which version."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self._pods = mirror.pods
+        self.lists = 0
+        self.events: list[tuple[str, str, int]] = []
+
+    def replace(self, objects: Sequence[Json]) -> None:
+        self.lists += 1
+        self._pods.replace(objects)
+
+    def put(self, obj: Json) -> None:
+        self._note("put", obj)
+        self._pods.put(obj)
+
+    def drop(self, obj: Json) -> None:
+        self._note("drop", obj)
+        self._pods.drop(obj)
+
+    def _note(self, what: str, obj: Json) -> None:
+        meta = obj["metadata"]
+        self.events.append((what, meta["name"], int(meta["resourceVersion"])))
+
+
 class Follower:
     """One watcher of the pods, on a connection of its own."""
 
     def __init__(self, api: ApiServer, pace: Pace | None = None, silence: float = 30.0) -> None:
         self.mirror = Mirror()
+        self.heard = Heard(self.mirror)
         connection = Connection(lambda: api.client("bot"), connect=2.0, read=2.0, silence=silence)
-        self.watcher = Watcher(connection, "/api/v1/pods", self.mirror.pods, pace=pace)
+        self.watcher = Watcher(connection, "/api/v1/pods", self.heard, pace=pace)
         self.watcher.start()
         assert self.watcher.wait(20.0)
 
@@ -75,6 +101,47 @@ def test_a_watch_that_ends_is_taken_up_again(
     follower.wait_for("b")
 
 
+def test_a_watch_that_breaks_goes_on_after_the_last_it_told(
+    api: ApiServer, follower: Follower
+) -> None:
+    """What has been heard is not heard again: a pod that is gone would be there once more."""
+    create(api, "a")
+    follower.wait_for("a")
+    remove(api, "a")
+    create(api, "b")
+    follower.wait_for("b")
+    api.drop_watches(broken=True)
+    create(api, "c")
+    follower.wait_for("b", "c")
+    versions = [version for _, _, version in follower.heard.events]
+    assert versions == sorted(set(versions))
+    assert [name for what, name, _ in follower.heard.events if what == "drop"] == ["a"]
+
+
+def test_waits_grow_only_while_nothing_is_heard(api: ApiServer) -> None:
+    """Connections that break now and then, each after news: no break makes the next wait longer."""
+    follower = Follower(api, pace=Pace(first=0.001, longest=1e9))
+    for number in range(24):  # doubled each time, the last wait would be hours
+        api.drop_watches(broken=True)
+        create(api, f"p{number}")
+        follower.wait_for(*(f"p{one}" for one in range(number + 1)))
+    follower.watcher.stop()
+
+
+def test_gaps_one_after_another_are_no_storm_of_lists(api: ApiServer) -> None:
+    """A server that lists what it cannot watch is asked ever less, and that is trouble."""
+    follower = Follower(api, pace=Pace(first=0.001, longest=0.01))
+    gap = api.faults.fail(410, "GET", path="pods.*watch=true", reason="Expired", times=None)
+    api.drop_watches()
+    wait_until(lambda: follower.watcher.trouble is not None, "the gaps to be trouble")
+    wait_until(lambda: gap.taken > 3, "it to be tried again")
+    api.faults.clear()
+    create(api, "a")
+    follower.wait_for("a")
+    wait_until(lambda: follower.watcher.trouble is None, "the trouble to be over")
+    follower.watcher.stop()
+
+
 def test_a_gap_is_filled_by_a_new_list(api: ApiServer, follower: Follower) -> None:
     """410 inside the stream: what was missed is found, also what is gone."""
     create(api, "a")
@@ -90,9 +157,10 @@ def test_a_gap_is_filled_by_a_new_list(api: ApiServer, follower: Follower) -> No
 def test_a_list_whose_pages_have_expired_starts_over(api: ApiServer) -> None:
     """410 as the HTTP status of a page."""
     api.add_running_pods(600, namespace="team")
-    api.faults.fail(410, "GET", path="continue=", times=1, reason="Expired")
+    gap = api.faults.fail(410, "GET", path="continue=", times=1, reason="Expired")
     follower = Follower(api)
     wait_until(lambda: len(follower.names()) == 600, "all the pods")
+    assert gap.taken == 1
     follower.watcher.stop()
 
 

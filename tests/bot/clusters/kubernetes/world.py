@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from kubernetes import client as kube
 
-from bot.clusters.kubernetes.cluster import KubernetesCluster
+from bot.clusters.kubernetes.cluster import NODES, KubernetesCluster
 from bot.clusters.kubernetes.connection import Connection, Json, Unanswered
+from bot.clusters.kubernetes.facts import node_of
 from bot.clusters.kubernetes.templates import read_templates
 from bot.clusters.kubernetes.watching import Pace
 from bot.shipped import TEMPLATES, shipped
@@ -202,9 +203,14 @@ class World:
         return self.cluster.writer.wait(0.0) or (self.doom is not None and self.doom.dead)
 
     def hear(self) -> None:
-        """Wait until the mirror is as the API server is."""
+        """Wait until the mirror is as the API server is.
+
+        Nodes have no version in the mirror: one that went and came back looks the same before
+        either was heard of. So their watch must have come as far as their last change.
+        """
         mirror = self.cluster.mirror
         store = self.api.cluster.store
+        (nodes_watch,) = (one for one in self.cluster.watchers if one.path == NODES)
 
         def same() -> bool:
             with store.lock, mirror.lock:
@@ -215,13 +221,13 @@ class World:
                     if "gpubot.dev/team" in (j.body["metadata"].get("labels") or {})
                 }
                 sets = {j.body["metadata"]["uid"]: _version(j.body) for j in store.all(JOB_SET)}
-                nodes = {n.body["metadata"]["name"]: _state(n.body) for n in store.all(NODE)}
+                nodes = {n.body["metadata"]["name"]: node_of(dict(n.body)) for n in store.all(NODE)}
                 return (
-                    pods == {p.uid: p.version for p in mirror.pods.items.values()}
+                    int(nodes_watch.version or 0) >= store.changed(NODE)
+                    and pods == {p.uid: p.version for p in mirror.pods.items.values()}
                     and jobs == {j.uid: j.version for j in mirror.jobs.items.values()}
                     and sets == {j.uid: j.version for j in mirror.job_sets.items.values()}
-                    and nodes
-                    == {n.name: (n.ready, dict(n.labels)) for n in mirror.nodes.items.values()}
+                    and nodes == mirror.nodes.items
                 )
 
         wait_until(same, "the mirror to be as the cluster is")
@@ -232,17 +238,6 @@ class World:
 
 def _version(body: Json) -> str:
     return str(body["metadata"]["resourceVersion"])
-
-
-def _state(body: Json) -> tuple[bool, Json]:
-    return _is_ready(body), dict(body["metadata"].get("labels") or {})
-
-
-def _is_ready(body: Json) -> bool:
-    ready: Iterable[str] = (
-        one["status"] for one in body["status"]["conditions"] if one["type"] == "Ready"
-    )
-    return "True" in ready
 
 
 def _marks(given: object) -> dict[str, str]:
