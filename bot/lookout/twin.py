@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import TypeVar
 
@@ -29,7 +29,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 CHUNK = 500  # lines a message: a longer one would keep the interpreter while it is written
 LONGEST = 60.0  # seconds a question may take before the process counts as stuck
-PAUSE = 30.0  # seconds between two starts of the process
+PAUSE, LONGEST_PAUSE = 30.0, 3600.0  # seconds between two starts: twice as long after each loss
+MOST_LOSSES = 20  # that are counted
 ENDING = 5.0  # seconds it may take to end
 
 
@@ -48,6 +49,7 @@ class Twin:
         self._transcript: Transcript | None = None
         self._told = 0.0
         self._began: float | None = None
+        self._losses = 0
         self._closed = False
 
     def ask(self, question: Question[T], *, patience: Seconds, shared: bool = False) -> T:
@@ -86,7 +88,7 @@ class Twin:
         self._closed = True
         if self._process is not None:
             self._process.terminate()
-        with self._turns.one(ENDING):
+        with suppress(NotReady), self._turns.one(ENDING):
             self._end()
 
     # ---- in turn
@@ -129,7 +131,8 @@ class Twin:
         if self._pipe is not None:
             return self._pipe
         now = time.monotonic()
-        if self._closed or (self._began is not None and now - self._began < PAUSE):
+        pause = min(LONGEST_PAUSE, PAUSE * 2.0 ** max(0, self._losses - 1))
+        if self._closed or (self._began is not None and now - self._began < pause):
             raise NotReady
         self._began = now
         ours, theirs = socket.socketpair()
@@ -146,6 +149,8 @@ class Twin:
         """Start over with a later question; the loop builds its engine anew if it has to."""
         if not self._closed:
             log.warning("the process that looks ahead is lost: %s", error, exc_info=error)
+        long_ago = self._began is None or time.monotonic() - self._began > LONGEST_PAUSE
+        self._losses = 1 if long_ago else min(self._losses + 1, MOST_LOSSES)
         self._end()
         transcript = self._control.transcript
         if transcript is not None and not transcript.whole and not self._closed:

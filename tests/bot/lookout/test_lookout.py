@@ -136,18 +136,25 @@ def test_a_process_that_was_killed_is_started_anew(recorded: House, beside: Twin
     assert beside.ask(who_is_there, patience=LONG) == before
 
 
-def test_a_process_is_not_started_again_and_again(
+def test_a_process_that_is_lost_again_and_again_is_started_ever_more_rarely(
     recorded: House, beside: Twin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    beside.ask(who_is_there, patience=LONG)
-    assert beside._process is not None
-    psutil.Process(beside._process.pid).kill()
-    monkeypatch.setattr(twin, "PAUSE", 1e9)
-    for _ in range(2):
+    now, started = [0.0], []
+    monkeypatch.setattr("bot.lookout.twin.time.monotonic", lambda: now[0])
+    monkeypatch.setattr(twin, "PAUSE", 30.0)
+
+    def fail(*_args: object, **_more: object) -> None:
+        started.append(now[0])
+        raise OSError("no more processes")
+
+    monkeypatch.setattr(twin, "_send", fail)
+    for _ in range(100):
         with pytest.raises(NotReady):
             beside.ask(who_is_there, patience=LONG)
         recorded.step()
-    assert beside._process is None
+        now[0] += 10.0
+    assert started == [0.0, 30.0, 90.0, 210.0, 450.0, 930.0]
+    assert beside.process_id is None
 
 
 def test_an_engine_that_went_astray_answers_nobody(recorded: House, beside: Twin) -> None:
