@@ -36,8 +36,9 @@ What there is:
 - `api.faults`: `.slow`, `.shed` (429), `.fail(500)`, `.hang` (half-open), `.lose_answer`, `.cut`,
   `.conflict_next`, `.before(action)`; each takes methods, `path=` (a regular expression,
   of path and query) and `times=`. `api.down()` and `api.up()`;
-  `api.drop_watches(broken=True)`; `api.mute_watches()` (open but silent); `api.app.skew` (the server's clock is ahead); `api.compact()` (the versions
-  watched so far are expired: 410); `api.expire_token(who)`, `api.renew_token(who)`.
+  `api.drop_watches(broken=True)`; `api.mute_watches()` (open but silent);
+  `api.app.skew` (the server's clock is ahead); `api.compact()` (the versions watched so far are
+  expired: 410); `api.expire_token(who)`, `api.renew_token(who)`.
 - `api.requests`: every answered request, in order; `api.open_watches`.
 - `api.cluster.get(kind, namespace, name).body`: look without HTTP; bodies are not to be changed.
 """
