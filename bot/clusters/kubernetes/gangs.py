@@ -167,19 +167,24 @@ def is_granted(gang: Gang, pod: PodFacts) -> bool:
     """
     if pod.part is None:
         return True
-    mine = pod.annotations.get(names.DECISION, gang.decision) == gang.decision
+    mine = _is_of_this_run(gang, pod)
     return mine and any(part.name == pod.part[0] for part in gang.admission.assignments)
+
+
+def _is_of_this_run(gang: Gang, pod: PodFacts) -> bool:
+    return pod.annotations.get(names.DECISION, gang.decision) == gang.decision
 
 
 def is_ready(gang: Gang, pods: Sequence[PodFacts]) -> bool:
     """Whether every pod of the gang runs where it should, or has done its work.
 
-    Of one whose pods come in order, those that are there.
+    Of one whose pods come in order, those that are there. What was done in an earlier run says
+    nothing of this one.
     """
     nodes = gang.nodes
     mine = [pod for pod in pods if is_granted(gang, pod)]
     good = sum(
-        pod.phase is Phase.SUCCEEDED
+        (pod.phase is Phase.SUCCEEDED and _is_of_this_run(gang, pod))
         or (pod.ready and pod.occupies and not pod.terminating and pod.node in nodes)
         for pod in mine
     )

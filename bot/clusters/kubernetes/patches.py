@@ -32,7 +32,13 @@ def start_job(
     if tolerations:
         spec["tolerations"] = _all_tolerations(job.shape, tolerations)
     marks = {**_start_marks(gang), names.STOP_AT: None}
-    placed = {"annotations": {names.PLACED: None if host is None else gang.workload}}
+    here = host is not None  # pods that pass the gate tell by their template whose they are
+    placed = {
+        "annotations": {
+            names.PLACED: gang.workload if here else None,
+            names.DECISION: gang.decision if here else None,
+        }
+    }
     return {
         "metadata": {"uid": job.uid, "resourceVersion": job.version, "annotations": marks},
         "spec": {"suspend": False, "template": {"metadata": placed, "spec": spec}},
@@ -75,7 +81,11 @@ def place(body: Json, gang: Gang, host: str | None, tolerations: Sequence[Tolera
     if host is not None:
         spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), names.HOSTNAME: host}
         meta = body["spec"]["template"].setdefault("metadata", {})
-        meta["annotations"] = {**(meta.get("annotations") or {}), names.PLACED: gang.workload}
+        meta["annotations"] = {
+            **(meta.get("annotations") or {}),
+            names.PLACED: gang.workload,
+            names.DECISION: gang.decision,
+        }
     else:
         spec["schedulingGates"] = [*(spec.get("schedulingGates") or ()), {"name": names.GATE}]
     more = [_as_written(one) for one in tolerations]

@@ -88,14 +88,21 @@ class JobFacts(WorkFacts):
     done: int = 0
 
     @property
+    def to_come(self) -> int:
+        """How many pods it has at once when it starts now: what is done does not come again."""
+        if self.completions is None:
+            return self.pods
+        return min(self.pods, max(0, self.completions - self.done))
+
+    @property
     def asked(self) -> tuple[object, ...]:
         """How many pods, and their shape."""
-        return (self.pods, self.shape)
+        return (self.to_come, self.shape)
 
     @property
     def pod_sets(self) -> tuple[PodSet, ...]:
-        """All pods are of one shape."""
-        return (self.shape.pod_set(self.pods),)
+        """All pods are of one shape; none where all is done."""
+        return (self.shape.pod_set(self.to_come),) if self.to_come else ()
 
 
 def job_of(obj: Json) -> JobFacts:

@@ -10,10 +10,12 @@ from bot.clusters.base import Shrunk
 from bot.clusters.kubernetes import names
 from scheduler.invariants import check_invariants
 from scheduler.model import WorkloadId
+from scheduler.rest import Readiness
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse
 from tests.bot.clusters.kubernetes.world import TEAM
 
+READY_WITHIN = Readiness().ready_in
 JOBS = f"/apis/batch/v1/namespaces/{TEAM}/jobs"
 
 
@@ -182,3 +184,39 @@ def test_it_is_told_once(house: KubeHouse) -> None:
     told = [one for _ in range(4) for one in house.cluster.poll(house.clock.now())]
     (shrunk,) = [one for one in told if isinstance(one, Shrunk)]
     assert shrunk.left[0].count == 2
+
+
+@pytest.mark.parametrize(("pods", "ranks"), [(4, (0, 2)), (4, (1, 2, 3)), (8, (0,))])
+def test_after_a_preemption_only_what_is_not_done_starts_again(
+    house: KubeHouse, pods: int, ranks: tuple[int, ...]
+) -> None:
+    """Also on one node, whose template names it: pods that were done before say nothing of now."""
+    gpus = 8 if pods == 4 else 1
+    for node in ("n5", "n6"):
+        house.api.change_node(node, ready=False)
+    house.create_job("spare", pods=pods, gpus=gpus, labels={"preemptible": "true"})
+    house.run(3)
+    finish(house, *ranks, name="spare")
+    house.run(2)
+    rest = pods - len(ranks)
+    house.create_job("mine", pods=4, gpus=8)
+    house.run(1)
+    house.pass_time(120.0)
+    house.run(4)
+    assert (house.state("spare"), house.state("mine")) == (S.WAITING, S.RUNNING)
+    finish(house, *range(4), name="mine")
+    house.step()
+    house.step()  # its pods are bound, and none is ready yet
+    alive = [p for p in house.pods() if p["status"]["phase"] == "Pending"]
+    assert [p["metadata"]["name"].startswith("spare-") for p in alive] == [True] * rest
+    assert house.state("spare") is S.ADMITTED
+    house.run(3)
+    assert (house.state("spare"), house.request("spare").attempt) == (S.RUNNING, 2)
+    assert house.request("spare").workload.gpus == rest * gpus
+    assert used(house) == rest * gpus
+    for _ in range(3):
+        house.step(READY_WITHIN)
+    assert (house.state("spare"), house.request("spare").attempt) == (S.RUNNING, 2)
+    house.finish_pods()
+    house.run(3)
+    assert house.state("spare") is S.FINISHED
