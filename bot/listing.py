@@ -43,7 +43,7 @@ def list_queue(
     pages = max(1, -(-len(waiting) // PAGE))
     page = min(max(1, page), pages)
     shown = waiting[(page - 1) * PAGE : page * PAGE]
-    mine = [workload for workload in waiting if workload.owner == person_id][:MINE]
+    mine = [workload for workload in waiting if workload.owner == person_id]
 
     survey = engine.survey(now)
 
@@ -64,7 +64,8 @@ def list_queue(
         for queue, members in groupby(shown, key=lambda workload: workload.queue)
     )
     return QueueView(
-        mine=tuple(row(workload) for workload in mine),
+        mine=tuple(row(workload) for workload in mine[:MINE]),
+        mine_total=len(mine),
         sections=sections,
         about=what,
         page=page,

@@ -92,7 +92,8 @@ class RefusalCode(enum.StrEnum):
 class Refused:
     """Nothing was done. `args` hold the numbers and names; `near` the closest valid words.
 
-    `instead` is the nearest request that would have been taken, where one is known.
+    `instead` is the nearest request that would have been taken, where one is known, and `line`
+    how to say it where more was said than a request: `try …`, `run …`.
     """
 
     code: RefusalCode
@@ -100,6 +101,7 @@ class Refused:
     near: tuple[str, ...] = ()
     limit: LimitKind | None = None
     instead: Ask | None = None
+    line: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -383,9 +385,10 @@ class QueueSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueView:
-    """`/gpu queue`: own rows first (`mine`), then the sections, paged."""
+    """`/gpu queue`: the first own rows (`mine`, of so many in all), then the sections, paged."""
 
     mine: tuple[QueueRow, ...]
+    mine_total: int
     sections: tuple[QueueSection, ...]
     about: str | None
     page: int

@@ -7,7 +7,7 @@ new verb is a row in each.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bot import maps, views
@@ -64,7 +64,7 @@ def answer(
     """The answer to one line, in the language that the asker has after it."""
     if not isinstance(said, grammar.GrammarError | grammar.Form | grammar.Help):
         found = ask(desk, said, asker)
-        return render(voices.of(asker.person), found)
+        return render(voices.of(asker.person), in_its_words(said, found))
     voice = voices.of(asker.person)
     match said:
         case grammar.GrammarError():
@@ -77,6 +77,15 @@ def answer(
             return Answer(lists.general_help(voice, admin=admin), private=True)
         case grammar.Help(verb):
             return Answer(lists.verb_help(voice, verb or grammar.Verb.HELP), private=True)
+
+
+def in_its_words(said: grammar.Command | Press, found: object) -> object:
+    """A refusal that proposes what was said, changed: a try stays a try."""
+    if not isinstance(found, views.Refused) or found.instead is None:
+        return found
+    if not isinstance(said, grammar.Try | grammar.Debug | grammar.Hold | grammar.Run):
+        return found
+    return replace(found, line=grammar.spell_command(replace(said, ask=found.instead)))
 
 
 def ask(desk: Desk, command: grammar.Command | Press, asker: Asker) -> object:

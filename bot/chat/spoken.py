@@ -9,6 +9,7 @@ from typing import Any
 
 _SAID = frozenset({"file_share", "thread_broadcast", "me_message"})
 """Subtypes of what a person says: with a file, also to the channel, or as `/me`."""
+_ADDRESSED = re.compile(r"\s*[,:;，：；、]?(?=\s|\w|$)")
 _NUL = re.compile("\x00")
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -25,9 +26,13 @@ def is_said(event: Mapping[str, Any]) -> bool:
 
 
 def after_mention(text: str, bot: str) -> str:
-    """What stands after the bot's name, or before it where nothing does: `mine @gpubot`."""
+    """What stands after the bot's name, or before it where nothing does: `mine @gpubot`.
+
+    People address somebody with a comma or a colon, which is none of what they say.
+    """
     before, _, after = text.partition(f"<@{bot}>")
-    return after if after.strip() else before
+    said = _ADDRESSED.sub("", after, count=1)
+    return said.strip() or before.strip()
 
 
 def as_delivered(line: str) -> str:

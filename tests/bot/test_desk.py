@@ -337,6 +337,9 @@ def test_queue_is_the_engines_order_with_own_rows_first(house: House) -> None:
     assert not isinstance(first, Refused)
     assert not isinstance(second, Refused)
     assert [row.request for row in first.mine] == [mine]
+    theirs = house.desk.queue(BEN.id)
+    assert not isinstance(theirs, Refused)
+    assert (first.mine_total, len(theirs.mine), theirs.mine_total) == (1, 10, 20)
     shown = [row.request for view in (first, second) for s in view.sections for row in s.rows]
     assert shown == engine_order
     assert sorted(shown) == sorted([*others, mine])

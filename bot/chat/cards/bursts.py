@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from bot import notices
 from bot.chat.cards import alerts
+from bot.chat.cards.changes import extend_of
 from bot.chat.markup import Markup, join
-from bot.chat.message import LONGEST_TEXT, Line, Lines, Message, Part, build
+from bot.chat.message import LONGEST_TEXT, Buttons, Line, Lines, Message, Part, build
 from bot.chat.voice import Voice
 from storage.records import Audience
 
 MOST_ROWS = 60
+MOST_WITH_BUTTONS = 5
 ROOM = LONGEST_TEXT - 800
 """Characters for the rows: the rest is for title, closing lines and what on-call is told."""
 
@@ -34,6 +36,12 @@ def burst(
     parts: list[Part] = [Lines(join("\n", [_title(voice, said), *rows]))]
     if isinstance(said[0], notices.PreemptedGroupArgs | notices.StarvingArgs):
         parts.append(Lines(voice.words.burst_details()))
+    leases = [args for args in said if isinstance(args, notices.LeaseEndingArgs)]
+    if leases:
+        parts.append(Lines(voice.words.burst_leases()))
+        parts += [
+            Buttons(extend_of(voice, args, named=True)) for args in leases[:MOST_WITH_BUTTONS]
+        ]
     if audience is Audience.ONCALL:
         parts += [Line(), Lines(voice.words.ask_oncall(voice.oncall))]
     return build(parts), len(said)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from bot import notices
 from bot.answers import Changed
 from bot.chat.actions import ActionId, ExtendValue, StopValue
@@ -43,7 +45,7 @@ def lease_ending(voice: Voice, args: notices.LeaseEndingArgs) -> Message:
             Lines(words.lease_ending_title(args)),
             Lines(words.lease_ending(args, voice.people.mention(args.owner))),
             Lines(words.lease_longer(args, voice.people.name)),
-            Buttons((*_extend_of(voice, args), _release(voice, args))),
+            Buttons((*extend_of(voice, args), _release(voice, args))),
         ]
     )
 
@@ -57,10 +59,17 @@ def extend_button(voice: Voice, *, request: str, by: float, ends: float) -> Butt
     )
 
 
-def _extend_of(voice: Voice, args: notices.LeaseEndingArgs) -> tuple[Button, ...]:
+def extend_of(
+    voice: Voice, args: notices.LeaseEndingArgs, *, named: bool = False
+) -> tuple[Button, ...]:
+    """The button for a lease that ends, if it may be longer; `named` among others of its kind."""
     if args.step is None or args.waits is not None:
         return ()
-    return (extend_button(voice, request=args.request, by=args.step, ends=args.ends),)
+    button = extend_button(voice, request=args.request, by=args.step, ends=args.ends)
+    if named:
+        label = voice.words.button_extend_one(args.request, args.step)
+        button = dataclasses.replace(button, label=label)
+    return (button,)
 
 
 def _release(voice: Voice, args: notices.LeaseEndingArgs) -> Button:

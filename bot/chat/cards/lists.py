@@ -77,7 +77,8 @@ def queue(voice: Voice, view: QueueView) -> Message:
     parts: list[Part] = []
     if view.mine:
         rows = [_queue_row(voice, row) for row in view.mine]
-        parts.append(Lines(_list(voice, words.mine_title(len(view.mine)), rows)))
+        title, more = words.mine_waiting_title(view.mine_total), view.mine_total - len(rows)
+        parts.append(Lines(_list(voice, title, rows, more)))
     shown = view.sections[:MOST_SECTIONS]
     for section in shown:
         rows = [_queue_row(voice, row) for row in section.rows]

@@ -131,7 +131,8 @@ _READERS: dict[Verb, Callable[[Cursor, str | None], Command]] = {
 
 def _error(line: Line, wrong: Wrong, lexicon: Lexicon, here: str | None) -> GrammarError:
     token = wrong.token
-    near = wrong.near or _near(token.word, wrong.known)
+    found = wrong.near or _near(token.word, wrong.known)
+    near = tuple(wrong.spelt.get(word, word) for word in found)
     return GrammarError(
         mistake=wrong.mistake,
         expected=wrong.expected,

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from bot.chat.grammar.errors import Expected, Mistake
 from bot.chat.grammar.reading import Cursor, Wrong
-from bot.chat.grammar.tokens import Token
+from bot.chat.grammar.tokens import Token, is_han
 
 _ID = re.compile(r"#?(?:r-?)?(\d{1,12})")
 _SURE_ID = re.compile(r"#?r-?\d{1,12}")
@@ -74,16 +74,47 @@ def request_or_name(cursor: Cursor, here: str | None) -> str:
     """A request's id or the name it was given, and nothing else; that of the thread if neither."""
     skip_filler(cursor)
     token = cursor.peek()
-    named = token is not None and request_id(token) is None and not token.user
-    if token is None or not named or token.word in cursor.lexicon.verbs:
+    if token is None or not _starts_a_name(cursor, token):
         return only_request(cursor, here)
+    cursor.take()
+    token = whole_name(cursor, token, but=cursor.lexicon.filler)
     found = short(token, LONGEST_TARGET, Expected.REQUEST_ID)
     found = found if token.quoted else found.rstrip("?？")
     if not found.strip() or not any(letter.isalnum() for letter in found):
         raise Wrong(Mistake.UNKNOWN_WORD, Expected.REQUEST_ID, token)
-    cursor.take()
     at_end(cursor)
     return found
+
+
+def _starts_a_name(cursor: Cursor, token: Token) -> bool:
+    """Whether a token is of a name: no id, no person, and no verb that stands for itself."""
+    if request_id(token) is not None or token.user:
+        return False
+    after = cursor.peek(1)
+    goes_on = after is not None and after.start == token.end and request_id(after) is None
+    return token.quoted or goes_on or token.word not in cursor.lexicon.verbs
+
+
+def whole_name(
+    cursor: Cursor, value: Token, *, apart: bool = True, but: frozenset[str] = frozenset()
+) -> Token:
+    """A name with what was cut off it: Chinese words known otherwise, digits, letters.
+
+    `apart` says that it stands after a space: then all that is written without one belongs
+    to it; else only what is Chinese too, so that `团队视觉8小时` has a team and a lease.
+    A word of `but` at its very end is none of it: `为什么 llama-sft呢`.
+    """
+    while (after := cursor.peek()) is not None and not value.quoted and not value.user:
+        same = is_han(value.text[-1:]) and is_han(after.text[:1])
+        if after.quoted or after.user or after.start != value.end or not (apart or same):
+            break
+        beyond = cursor.peek(1)
+        if after.word in but and (beyond is None or beyond.start != after.end):
+            break
+        cursor.take()
+        text = value.text + after.text
+        value = Token(text, text.casefold(), value.start, after.end)
+    return value
 
 
 def topic(token: Token) -> str:

@@ -15,6 +15,7 @@ from bot.chat.grammar.tokens import Token
 from bot.preferences import AUTO
 
 _TIME = r"(?!24:(?!00))([01]?\d|2[0-4])(?::([0-5]\d))?"
+_OFFSET = re.compile(r"[+-]?\d+(:\d+)?$")
 _QUIET = re.compile(f"{_TIME}-{_TIME}")
 
 
@@ -57,9 +58,14 @@ def _preference(cursor: Cursor, preference: Preference) -> str:
 
 
 def _zone(token: Token, autos: frozenset[str]) -> str:
-    zones = {name.lower(): name for name in available_timezones()}
+    """A zone as it is spelt in the list. An hour's difference is like none of their names."""
+    zones = {name.lower(): name for name in sorted(available_timezones())}
     known = {**dict.fromkeys(sorted(autos), AUTO), **zones}
-    return look_up(token, known, Expected.ZONE)
+    if token.word in known:
+        return known[token.word]
+    names = () if _OFFSET.search(token.word) else tuple(known)
+    spelt = {name: zones.get(name, name) for name in names}
+    raise Wrong(Mistake.UNKNOWN_WORD, Expected.ZONE, token, known=names, spelt=spelt)
 
 
 def _quiet(token: Token, off: frozenset[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from bot.chat.grammar.errors import Expected, Mistake
@@ -12,7 +13,8 @@ from bot.chat.grammar.tokens import Line, Token
 class Wrong(Exception):
     """A token cannot be read. Never leaves the grammar: `parse` makes a GrammarError of it.
 
-    `known` are the words to look for a similar one in; `near` replacements known for sure.
+    `known` are the words to look for a similar one in, and `spelt` how those are written that
+    are not written as they are compared; `near` are replacements known for sure.
     """
 
     def __init__(
@@ -22,12 +24,14 @@ class Wrong(Exception):
         token: Token,
         *,
         known: tuple[str, ...] = (),
+        spelt: Mapping[str, str] | None = None,
         near: tuple[str, ...] = (),
         first: str = "",
     ) -> None:
         super().__init__(mistake, expected, token)
         self.mistake, self.expected, self.token = mistake, expected, token
         self.known, self.near, self.first = known, near, first
+        self.spelt = spelt or {}
 
 
 class Cursor:

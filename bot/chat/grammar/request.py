@@ -9,7 +9,7 @@ import re
 
 from bot.asks import Ask, Change, Nearness, Provision, Together
 from bot.chat.grammar.errors import Expected, Mistake
-from bot.chat.grammar.pieces import look_up, short
+from bot.chat.grammar.pieces import look_up, short, whole_name
 from bot.chat.grammar.reading import Cursor, Wrong
 from bot.chat.grammar.sizes import NUMBER, Sizes, starts_with_a_size, whole
 from bot.chat.grammar.table import Lexicon, Option
@@ -274,20 +274,6 @@ class _Reader(Sizes):
             )
         if value is None or not value.text.strip():
             raise Wrong(Mistake.MISSING, Expected(option.value), value or self.cursor.end())
-        return self._whole_name(token, value) if option in {Option.TEAM, Option.NAME} else value
-
-    def _whole_name(self, key: Token, value: Token) -> Token:
-        """A name with what was cut off it: Chinese words known otherwise, digits, letters.
-
-        After a space all that is written without one belongs to it; without one, only
-        what is Chinese too, so that `团队视觉8小时` has a team and a lease.
-        """
-        apart = value.start > key.end
-        while (after := self.cursor.peek()) is not None and not value.quoted and not value.user:
-            same = is_han(value.text[-1:]) and is_han(after.text[:1])
-            if after.quoted or after.user or after.start != value.end or not (apart or same):
-                break
-            self.cursor.take()
-            text = value.text + after.text
-            value = Token(text, text.casefold(), value.start, after.end)
-        return value
+        if option not in {Option.TEAM, Option.NAME}:
+            return value
+        return whole_name(self.cursor, value, apart=value.start > token.end)

@@ -82,6 +82,7 @@ def previews() -> Iterable[Preview]:
     yield Preview(wish=boost, where="R-1001", hits=_HITS[:2], until=NOW + 21600.0)
     drain = _wish(K.DRAIN, target="h100-0042", end=End(after=7200.0))
     yield Preview(wish=drain, where="h100-0042", hits=_HITS[:2], until=NOW + 7200.0)
+    yield Preview(wish=drain, where="h100-0042", hits=_HITS[:1], until=NOW + 7200.0)
     lower = _wish(K.QUOTA, target="nlp", gpus=8, flavor="reserved-h100")
     yield Preview(wish=lower, where="team-nlp", over=8, before=16)
     higher = _wish(K.QUOTA, target="nlp", gpus=96, end=End(after=86400.0))

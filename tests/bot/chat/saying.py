@@ -229,7 +229,13 @@ def queue_view(total: int, *, page: int = 1, pages: int = 1) -> views.QueueView:
     )
     mine = (queue_row(400, mine=True),) if total else ()
     return views.QueueView(
-        mine=mine, sections=(section,), about="shared-multi", page=page, pages=pages, at=NOW
+        mine=mine,
+        mine_total=12 * len(mine),
+        sections=(section,),
+        about="shared-multi",
+        page=page,
+        pages=pages,
+        at=NOW,
     )
 
 

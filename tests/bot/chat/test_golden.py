@@ -358,6 +358,10 @@ def _messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message
     yield "help-verbs", lambda: [lists.verb_help(voice, verb) for verb in grammar.Verb]
     yield "reasons", lambda: [requests.card(voice, _because(reason)) for reason in WaitReason]
     yield (
+        "reasons-one-pod",
+        lambda: [requests.card(voice, _because(WaitReason.TOPOLOGY, more)) for more in _ONE_POD],
+    )
+    yield (
         "reasons-domain",
         lambda: [requests.card(voice, _because(WaitReason.TOPOLOGY, more)) for more in _DOMAINS],
     )
@@ -487,6 +491,12 @@ def _wrong(text: str) -> grammar.GrammarError:
     wrong = grammar.parse(text)
     assert isinstance(wrong, grammar.GrammarError), text
     return wrong
+
+
+_ONE_POD = tuple(
+    {"pods": 1, "per_pod": each, "free": free, "largest": free // 5, "nodes": 5, "room": 0}
+    for each, free in ((8, 20), (1, 0))
+)
 
 
 def _because(

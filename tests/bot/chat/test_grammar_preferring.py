@@ -69,3 +69,19 @@ def test_what_is_shown_can_be_typed(language: str, field: str, value: str) -> No
     name, _, rest = str(shown).splitlines()[row].removeprefix("• ").partition("`")
     said = grammar.parse(f"{verb} {name.strip(' :：*')} {rest.partition('`')[0]}")
     assert said == grammar.Prefs(((Preference(field), value),))
+
+
+@pytest.mark.parametrize(
+    ("written", "near"),
+    [
+        ("Europe/Pariss", ("Europe/Paris",)),
+        ("asia/shanghia", ("Asia/Shanghai",)),
+        ("UTC+8", ()),
+        ("+08:00", ()),
+        ("Mars/Phobos", ()),
+    ],
+)
+def test_a_time_zone_is_proposed_as_it_is_spelt(written: str, near: tuple[str, ...]) -> None:
+    wrong = grammar.parse(f"prefs zone {written}")
+    assert isinstance(wrong, grammar.GrammarError)
+    assert (wrong.near, wrong.text[wrong.start : wrong.end]) == (near, written)

@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from bot import notices, views
+from bot.asks import Ask
 from bot.chat import grammar, markup
 from bot.chat.actions import FormPlace
 from bot.chat.cards import alerts, bursts, lists, requests
 from bot.chat.cards.form import form, read_form
 from bot.chat.cards.home import home
+from bot.chat.conversation import in_its_words, render
 from bot.chat.markup import Markup, say, shorten
 from bot.chat.message import Buttons, Lines, Message, build
 from bot.chat.people import People
@@ -292,3 +294,34 @@ def test_errors_of_a_form_name_their_field(values: dict[str, str], fields: set[s
     assert set(read.errors) == fields
     for sentence in read.errors.values():
         assert 0 < len(sentence) <= 240
+
+
+REFUSED_SIZE = views.Refused(
+    code=views.RefusalCode.NOT_DIVISIBLE,
+    args={"asked": 12, "node": 8},
+    instead=Ask(gpus=8, model="h100", duration=7200.0),
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "example"),
+    [
+        ("12 h100 2h", "8 h100 2h"),
+        ("try 12 h100 2h", "try 8 h100 2h"),
+        ("hold 12 h100 2h", "hold 8 h100 2h"),
+        ("debug 12 h100 2h", "debug 8 h100 2h"),
+        (
+            "run repo/train:1 12 h100 2h -- python t.py",
+            'run "repo/train:1" 8 h100 2h -- python t.py',
+        ),
+        ("试算 12 h100 2小时", "try 8 h100 2h"),
+    ],
+)
+def test_what_is_proposed_is_what_was_said_but_for_the_mistake(said: str, example: str) -> None:
+    """Whoever only tried and says the example again has not asked for it."""
+    command = grammar.parse(said)
+    assert not isinstance(command, grammar.GrammarError)
+    for language in LANGUAGES:
+        voice = dataclasses.replace(VOICE, words=words_for(language))
+        shown = render(voice, in_its_words(command, REFUSED_SIZE))
+        assert f"`/gpu {example}`" in shown.message.text

@@ -148,6 +148,10 @@ class Answers(Standing):
             return say("*你的请求* · 没有排队或运行的。 `/gpu 8 h100 4小时` 就能申请。")
         return say("*你的请求* · {count}未结束", count=self.count(count, "个"))
 
+    def mine_waiting_title(self, count: int) -> Markup:
+        """Heads a person's own requests in the line: how many of them wait."""
+        return say("*你的请求* · {count}在排队", count=self.count(count, "个"))
+
     def ended_list_title(self) -> Markup:
         """Heads the requests that ended last."""
         return say("*最近结束*")

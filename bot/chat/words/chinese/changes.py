@@ -154,6 +154,10 @@ class Changes(Standing):
         """The button that extends a lease."""
         return f"延长 {self.span(seconds)}"
 
+    def button_extend_one(self, request: str, seconds: float) -> str:
+        """The button that extends one of several leases."""
+        return f"{request} 延长 {self.span(seconds)}"
+
     def _title(self, word: str, *, request: str, gpus: int, name: str) -> Markup:
         lead = say("*{word}*", word=word)
         return join(" · ", [lead, say(request), self.gpus(gpus), say("{name}", name=name)])

@@ -151,7 +151,8 @@ class Mistakes(Outside, TurnedDown):
         why = sentences[refused.code](refused, Figures(refused.args))
         if refused.instead is None:
             return why
-        return say("{why}试试： `/gpu {line}`", why=why, line=spell(refused.instead))
+        line = refused.line or spell(refused.instead)
+        return say("{why}试试： `/gpu {line}`", why=why, line=line)
 
     def unexpected(self, error_id: str) -> Markup:
         """Something broke on our side."""

@@ -95,6 +95,12 @@ class Notifying(Standing):
         """One request of several that ended, in a line."""
         return say("• {request} “{name}”：{how}", request=args.request, name=args.name, how=how)
 
+    def burst_leases(self) -> Markup:
+        """Closes a burst of leases that end."""
+        return say(
+            "请在那之前保存好。 `/gpu 延长 R-… 2小时` 可以延长其中一个，只要没有人因此晚启动。"
+        )
+
     def burst_details(self) -> Markup:
         """Closes a burst of what has a story."""
         return say("`/gpu 为什么 R-…` 显示每一条的详情：依据、队列、下一步。")

@@ -158,9 +158,22 @@ class Reasons(Units):
         if verdict.reason is WaitReason.RESERVED and longest is not None and longest >= MINUTE:
             text = "租期不超过 {longest}的话，现在就可以先启动。"
             return say(text, longest=self.span(longest // MINUTE * MINUTE))
-        if verdict.reason is WaitReason.TOPOLOGY and (level := shared_level(figures)):
-            return self._one_domain(figures, level)
+        if verdict.reason is WaitReason.TOPOLOGY:
+            return self._room_comes(figures)
         return say(_NEXT[verdict.reason])
+
+    def _room_comes(self, figures: Figures) -> Markup:
+        """What is next where quota is there and room is not: one pod cannot have fewer nodes."""
+        if level := shared_level(figures):
+            return self._one_domain(figures, level)
+        if figures.number("pods") == 1:
+            one = figures.number("per_pod") == 1
+            return say(
+                "有节点空出足够的卡后自动启动。"
+                if one
+                else "有足够的空位后自动启动；少要几张卡会更快。"
+            )
+        return say(_NEXT[WaitReason.TOPOLOGY])
 
     def plan(self, *, at: float, nodes: int, domain: str, basis: Basis) -> Markup:
         """The room that is kept for it: from when on, where (`level=value`), and how sure."""
@@ -254,8 +267,8 @@ class Reasons(Units):
         level, in_domain = figures.text("level"), figures.number("in_domain")
         if level and in_domain is not None and pods is not None:
             return self._no_domain(figures, int(in_domain), int(pods))
-        parts = [say("配额够，但放不下整组")]
-        if room is not None and pods is not None:
+        parts = [say("配额够，但放不下" if pods == 1 else "配额够，但放不下整组")]
+        if room is not None and pods is not None and pods > 1:
             text = "：{pods} 只能放下 {room:,} 个"
             parts.append(say(text, room=int(room), pods=self.count(pods, "个 pod")))
         if free is not None:

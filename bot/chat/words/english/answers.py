@@ -129,6 +129,10 @@ class Answers(Standing):
             return say("*Yours* · nothing waits or runs. `/gpu 8 h100 4h` asks for GPUs.")
         return say("*Yours* · {count} open", count=self.count(count, "request"))
 
+    def mine_waiting_title(self, count: int) -> Markup:
+        """Heads a person's own requests in the line: how many of them wait."""
+        return say("*Yours* · {count:,} waiting", count=count)
+
     def ended_list_title(self) -> Markup:
         """Heads the requests that ended last."""
         return say("*Ended lately*")

@@ -147,6 +147,10 @@ class Changes(Standing):
         """The button that extends a lease."""
         return f"Extend by {self.span(seconds)}"
 
+    def button_extend_one(self, request: str, seconds: float) -> str:
+        """The button that extends one of several leases."""
+        return f"Extend {request} by {self.span(seconds)}"
+
     def _title(self, word: str, *, request: str, gpus: int, name: str) -> Markup:
         lead = say("*{word}*", word=word)
         return join(" · ", [lead, say(request), self.gpus(gpus), say("{name}", name=name)])

@@ -84,6 +84,13 @@ class Notifying(Standing):
         """One request of several that ended, in a line."""
         return say("• {request} “{name}”: {how}", request=args.request, name=args.name, how=how)
 
+    def burst_leases(self) -> Markup:
+        """Closes a burst of leases that end."""
+        return say(
+            "Save your work before. `/gpu extend R-… 2h` lets one last longer, unless somebody "
+            "would start later for it."
+        )
+
     def burst_details(self) -> Markup:
         """Closes a burst of what has a story."""
         return say("`/gpu why R-…` shows each in full: the rule, the queues, what is next.")

@@ -134,7 +134,10 @@ class Previews(Standing):
         count = self.count(len(preview.hits), "request")
         match preview.wish.kind:
             case K.DRAIN:
-                return f"{count} on {preview.where} stop, and start elsewhere when there is room."
+                one = len(preview.hits) == 1
+                verbs = ("stops", "starts") if one else ("stop", "start")
+                then = "{}, and {} elsewhere when there is room.".format(*verbs)
+                return f"{count} on {preview.where} {then}"
             case K.PREEMPT:
                 return f"{preview.where} is stopped. Everybody can read that you did it, and why."
             case _:

@@ -164,9 +164,22 @@ class Reasons(Units):
         if verdict.reason is WaitReason.RESERVED and longest is not None and longest >= MINUTE:
             text = "It could go ahead now with a lease of at most {longest}."
             return say(text, longest=self.span(longest // MINUTE * MINUTE))
-        if verdict.reason is WaitReason.TOPOLOGY and (level := shared_level(figures)):
-            return self._one_domain(figures, level)
+        if verdict.reason is WaitReason.TOPOLOGY:
+            return self._room_comes(figures)
         return say(_NEXT[verdict.reason])
+
+    def _room_comes(self, figures: Figures) -> Markup:
+        """What is next where quota is there and room is not: one pod cannot have fewer nodes."""
+        if level := shared_level(figures):
+            return self._one_domain(figures, level)
+        if figures.number("pods") == 1:
+            one = figures.number("per_pod") == 1
+            return say(
+                "It starts when a node has room for it."
+                if one
+                else "It starts when enough room comes free, or sooner with fewer GPUs."
+            )
+        return say(_NEXT[WaitReason.TOPOLOGY])
 
     def plan(self, *, at: float, nodes: int, domain: str, basis: Basis) -> Markup:
         """The room that is kept for it: from when on, where (`level=value`), and how sure."""
@@ -262,8 +275,10 @@ class Reasons(Units):
         level, in_domain = figures.text("level"), figures.number("in_domain")
         if level and in_domain is not None and pods is not None:
             return self._no_domain(figures, int(in_domain), int(pods))
-        parts = [say("There is quota for it, but no room for the whole gang")]
-        if room is not None and pods is not None:
+        parts = [say("There is quota for it, but no room")]
+        if pods != 1:
+            parts.append(say(" for the whole gang"))
+        if room is not None and pods is not None and pods > 1:
             pods_said = self.count(pods, "pod")
             parts.append(say(": {room:,} of its {pods} would fit", room=int(room), pods=pods_said))
         if free is not None:

@@ -38,6 +38,10 @@ class Answers(Protocol):
         """Heads a person's own open requests; who has none reads what to do first."""
         ...
 
+    def mine_waiting_title(self, count: int) -> Markup:
+        """Heads a person's own requests in the line: how many of them wait."""
+        ...
+
     def ended_list_title(self) -> Markup:
         """Heads the requests that ended last."""
         ...

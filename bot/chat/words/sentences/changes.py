@@ -48,3 +48,7 @@ class Changes(Protocol):
     def button_extend(self, seconds: float) -> str:
         """The button that extends a lease."""
         ...
+
+    def button_extend_one(self, request: str, seconds: float) -> str:
+        """The button that extends one of several leases."""
+        ...

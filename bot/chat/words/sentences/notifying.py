@@ -35,6 +35,10 @@ class Notifying(Protocol):
         """One request of several that ended, in a line."""
         ...
 
+    def burst_leases(self) -> Markup:
+        """Closes a burst of leases that end."""
+        ...
+
     def burst_details(self) -> Markup:
         """Closes a burst of what has a story."""
         ...
