@@ -6,6 +6,7 @@ who waits would start later for it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from bot.terms import Terms
@@ -89,23 +90,44 @@ def delayed(
 ) -> tuple[HeldUp, ...]:
     """Who would start later if what runs had a longer lease, in the engine's order.
 
-    Both courses are played forward, for the first of those who wait in each queue. Whose start
-    cannot be told counts if he waits for what the workload holds.
+    For the first of those who wait in each queue; whose start cannot be told counts if he waits
+    for what the workload holds. The longer course is played only for those who start after the
+    lease's present end: until then both are the same, and playing is what costs.
     """
     running = next((one for one in engine.running() if one[0].id == workload), None)
     waiting = first_in_line(engine, PLAYED)
     if running is None or not waiting:
         return ()
+    asked, admission = running
+    ends = admission.at + (asked.duration or 0.0)
+    starts = {one.id: engine.forecast(one.id, now).likely for one in waiting}
+    found = _later(engine, replace(asked, duration=lease), starts, ends, now)
+    if None in starts.values():
+        unknown = {one.request for one in held_up(engine, workload, now)}
+        found |= {each for each in unknown if each in starts and starts[each] is None}
+    return tuple(
+        HeldUp(request=one.id, owner=one.owner, team=one.team, gpus=one.gpus)
+        for one in waiting
+        if one.id in found
+    )
+
+
+def _later(
+    engine: Engine,
+    longer_one: Workload,
+    starts: Mapping[WorkloadId, Seconds | None],
+    ends: Seconds,
+    now: Seconds,
+) -> set[WorkloadId]:
+    """Whose start moves, of those known to lie after an end, when that end moves."""
+    after = {one: start for one, start in starts.items() if start is not None and start >= ends}
+    if not after:
+        return set()
     other = engine.fork()
-    other.apply(Amended(workload=replace(running[0], duration=lease), at=now))
-    at_a_glance = {one.request for one in held_up(engine, workload, now)}
-    found = []
-    for one in waiting:
-        before, after = engine.forecast(one.id, now), other.forecast(one.id, now)
-        if before.likely is None:
-            later = one.id in at_a_glance
-        else:
-            later = after.likely is None or after.likely > before.likely + NOTICED
-        if later:
-            found.append(HeldUp(request=one.id, owner=one.owner, team=one.team, gpus=one.gpus))
-    return tuple(found)
+    other.apply(Amended(workload=longer_one, at=now))
+    found = set()
+    for one, start in after.items():
+        likely = other.forecast(one, now).likely
+        if likely is None or likely > start + NOTICED:
+            found.add(one)
+    return found

@@ -14,11 +14,13 @@ from bot.answers import Changed, Tried, WhenView
 from bot.asks import Change
 from bot.control.sweeps import LeaseSweep
 from bot.desk.estimates import FRESH
+from bot.leases import delayed
 from bot.lookout.port import Question
 from bot.prospects import Offered, Prospect
 from bot.views import RefusalCode, Refused, Submitted
+from scheduler.engine import Engine
 from scheduler.forecast import Reach
-from scheduler.model import Basis
+from scheduler.model import Basis, WorkloadId
 from scheduler.offers import OfferKind
 from storage.records import Estimate, Person
 from storage.states import RequestState as S
@@ -338,6 +340,39 @@ def test_a_lease_grows_where_nobody_starts_later_for_it(house: House) -> None:
     assert again.args["first"] == rival
     longest = house.desk.extend(LEA.id, "R-1002", HOUR, key=house.key())
     assert isinstance(longest, Changed)  # the other node of the team is free long before
+
+
+def test_a_longer_lease_is_played_only_where_somebody_starts_after_its_end(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy(house)
+    assert isinstance(house.desk.extend(LEA.id, "R-1001", 18 * HOUR, key=house.key()), Changed)
+    house.step()
+    hero = WorkloadId(ask(house, nodes=4, duration=2 * HOUR).card.request)
+    now = house.control.clock.now()
+
+    def judge(engine: Engine) -> list[tuple[bool, bool]]:
+        start = engine.forecast(hero, now).likely
+        assert start is not None
+        forks: list[Engine] = []
+        fork = engine.fork
+
+        def counted() -> Engine:
+            forks.append(fork())
+            return forks[-1]
+
+        monkeypatch.setattr(engine, "fork", counted)
+        seen = []
+        for workload, admission in engine.running():
+            lease = workload.duration or 0.0
+            played = len(forks)
+            delayed(engine, workload.id, lease + HOUR, now)
+            seen.append((admission.at + lease <= start, len(forks) > played))
+        return seen
+
+    seen = house.control.read(judge)
+    assert {ends_before for ends_before, _ in seen} == {True, False}
+    assert all(ends_before == played for ends_before, played in seen)
 
 
 def test_what_is_only_good_to_know_waits_while_the_desk_rests(house: House) -> None:
