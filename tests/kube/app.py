@@ -74,8 +74,8 @@ class App:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         call = await _read_call(scope, receive)
-        asked = "?".join(filter(None, (call.path, scope["query_string"].decode("latin-1"))))
-        fault = self.faults.take(call.method, asked)
+        query = scope["query_string"].decode("latin-1")
+        fault = self.faults.take(call.method, call.path, query)
         if fault is not None and not await self._suffer(fault, call, send):
             return
         try:

@@ -35,10 +35,11 @@ class Fault:
     action: Callable[[], None] | None = None
     taken: int = 0
 
-    def matches(self, method: str, path: str) -> bool:
+    def matches(self, method: str, path: str, query: str) -> bool:
+        """Whether it acts on a request: `$` is the end of the path or of the query."""
         spent = self.times is not None and self.taken >= self.times
         fits = not self.methods or method in self.methods
-        return fits and not spent and self.path.search(path) is not None
+        return fits and not spent and any(map(self.path.search, (path, f"{path}?{query}")))
 
 
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
@@ -75,9 +76,9 @@ class Faults:
         self.active.append(fault)
         return fault
 
-    def take(self, method: str, path: str) -> Fault | None:
+    def take(self, method: str, path: str, query: str) -> Fault | None:
         """The fault that acts on a request, counted as taken."""
-        fault = next((each for each in self.active if each.matches(method, path)), None)
+        fault = next((each for each in self.active if each.matches(method, path, query)), None)
         if fault is not None:
             fault.taken += 1
         return fault

@@ -41,6 +41,16 @@ def test_shed_load_is_plain_text_with_retry_after(api_server: ApiServer) -> None
     assert len(_core(api_server).list_node().items) == 4
 
 
+@pytest.mark.parametrize("path", ["/nodes$", "/nodes.*limit=3$"])
+def test_a_fault_is_found_by_the_end_of_the_path_or_of_the_query(
+    api_server: ApiServer, path: str
+) -> None:
+    fault = api_server.faults.fail(503, "GET", path=path)
+    with pytest.raises(kube.ApiException):
+        _core(api_server).list_node(limit=3)
+    assert fault.taken == 1
+
+
 def test_server_error_does_nothing(api_server: ApiServer) -> None:
     api_server.faults.fail(503, "POST")
     with pytest.raises(kube.ApiException) as refused:
