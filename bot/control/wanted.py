@@ -41,6 +41,7 @@ Check = Callable[[Workload], Refusal | None]
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)([mhdw])")
 _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _E = TypeVar("_E", bound=enum.Enum)
+GROUP, GROUP_SIZE = "PodGroup", "group-size"  # a kind of object, and the label it needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,8 @@ class WantedDesk:
     def _plan(
         self, wanted: Wanted, check: Check, now: Seconds, *, guaranteed: bool | None
     ) -> Workload | Refused:
+        if not wanted.marks.get("team"):  # whoever came by kubectl may be anybody
+            return _bad_mark("team", "", tuple(map(str, self.terms.teams)))
         ask = read_ask(wanted, guaranteed=guaranteed)
         if isinstance(ask, Refused):
             return ask
@@ -152,6 +155,8 @@ class WantedDesk:
             refusal=dict(write_refusal(refused)),
         )
         known = owner != LOOP
+        if not known and not wanted.marks.get("team"):  # it stands on the object, and is nobody's
+            return args
         work.outbox.put(
             Notice(
                 key=f"not-taken:{which}:{wanted.ref.form}:{refused.code}",
@@ -182,6 +187,9 @@ def read_ask(wanted: Wanted, *, guaranteed: bool | None = None) -> Ask | Refused
         return _bad_mark("preemptible", preemptible, ("true", "false"))
     if LABEL in marks and read_count(marks[LABEL]) is None:
         return _bad_mark(LABEL, marks[LABEL], ("0", "2"))
+    size = marks.get(GROUP_SIZE, "")
+    if wanted.ref.kind == GROUP and not (size.isdecimal() and int(size)):
+        return _bad_mark(GROUP_SIZE, size, ("2", "4"))
     spend = _member(Spend, "spend", marks.get("spend", Spend.LOW))
     if isinstance(spend, Refused):
         return spend

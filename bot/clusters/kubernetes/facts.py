@@ -16,6 +16,7 @@ from typing import Any
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Json
 from scheduler.model import (
+    GPU,
     PODS,
     Node,
     NodeName,
@@ -115,10 +116,15 @@ class PodFacts:
 
     @property
     def unit(self) -> str | None:
-        """What it is admitted by: its uid, or its group's key; None if by a Job or a hold."""
+        """What it is admitted by: its uid, or its group's key; None if by a Job or a hold.
+
+        One at the gate that wants GPUs for no team waits by itself, to be told what it lacks.
+        """
         is_jobs = self.owner is not None and self.owner.kind in {JOB, JOB_SET}
-        if is_jobs or names.TEAM not in self.labels or names.REQUEST in self.labels:
+        if is_jobs or names.REQUEST in self.labels:
             return None
+        if names.TEAM not in self.labels:
+            return self.uid if self.gated and self.requests.get(GPU, 0) else None
         group = self.labels.get(names.GROUP)
         return self.uid if group is None else f"group:{self.namespace}/{group}"
 
@@ -201,7 +207,7 @@ def pod_of(obj: Json) -> PodFacts:
         requests=requests_of(spec, f"pod {meta['namespace']}/{meta['name']}"),
         owner=owner,
         part=part,
-        index=int(index) if index is not None and index.isdigit() else None,
+        index=int(index) if index is not None and index.isdecimal() else None,
         labels=ours(meta.get("labels")),
         annotations=ours(meta.get("annotations")),
         host=(spec.get("nodeSelector") or {}).get(names.HOSTNAME),

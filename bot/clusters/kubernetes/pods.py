@@ -34,13 +34,19 @@ class PodGangs:
         self._fleet = fleet
 
     def wanted(self, key: str, now: Seconds) -> Wanted | None:
-        """What the pods of a key ask for; None unless all of them wait, and are there."""
+        """What the pods of a key ask for; None unless all of them wait, and are there.
+
+        Of what cannot be taken as it is (no team, a group without a size) its first pod, so that
+        its owner is told.
+        """
         pods = self._mirror.pods_of_unit(key)
         first = next(iter(pods), None)
         if first is None or not all(_waits(pod) for pod in pods):
             return None
         size = _size(first)
-        if size is None or len(pods) < size or len({_form(pod) for pod in pods}) > 1:
+        if size is None or names.TEAM not in first.labels:
+            pods = (first,)
+        elif len(pods) < size or len({_form(pod) for pod in pods}) > 1:
             return None
         shape = first.shape
         if shape is None:

@@ -97,12 +97,10 @@ class TurnedDown(Units):
 
     def _bad_mark(self, refused: Refused, figures: Figures) -> Markup:
         near = say("可以写 {near} 。", near=self.or_list(refused.near)) if refused.near else ""
-        return say(
-            "标签 `{label}` 不能是 `{value}` 。{near}",
-            label=figures.text("label") or "gpubot.dev/…",
-            value=figures.text("value") or " ",
-            near=near,
-        )
+        label, value = figures.text("label") or "gpubot.dev/…", figures.text("value")
+        if not value:
+            return say("缺少标签 `{label}` 。{near}", label=label, near=near)
+        return say("标签 `{label}` 不能是 `{value}` 。{near}", label=label, value=value, near=near)
 
     def _of_object(self, refused: Refused, figures: Figures) -> Markup:
         del refused

@@ -102,11 +102,11 @@ class TurnedDown(Units):
         near = (
             say(" Right would be {near}.", near=self.or_list(refused.near)) if refused.near else ""
         )
+        label, value = figures.text("label") or "gpubot.dev/…", figures.text("value")
+        if not value:
+            return say("The label `{label}` is missing.{near}", label=label, near=near)
         return say(
-            "The label `{label}` cannot be `{value}`.{near}",
-            label=figures.text("label") or "gpubot.dev/…",
-            value=figures.text("value") or " ",
-            near=near,
+            "The label `{label}` cannot be `{value}`.{near}", label=label, value=value, near=near
         )
 
     def _of_object(self, refused: Refused, figures: Figures) -> Markup:

@@ -88,6 +88,13 @@ def test_the_shape_of_a_pod_is_kept_only_while_it_waits() -> None:
     assert pod_of({"metadata": META, "spec": spec}).shape is None
 
 
+def test_a_completion_index_that_is_no_number_is_none() -> None:
+    """Anybody may write it on a pod; one pod must not keep the others from being read."""
+    meta = {"name": "p", "namespace": "n", "uid": "u", "resourceVersion": "1"}
+    marks = {"batch.kubernetes.io/job-completion-index": "\u00b2"}
+    assert pod_of({"metadata": {**meta, "annotations": marks}}).index is None
+
+
 def test_a_pod_without_anything_can_be_read() -> None:
     pod = pod_of({"metadata": META})
     assert (pod.phase, pod.node, pod.requests, pod.ready) == (Phase.UNKNOWN, None, {}, False)

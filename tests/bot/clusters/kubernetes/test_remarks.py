@@ -10,6 +10,7 @@ from bot.clusters.kubernetes.connection import Json, Refused, Unanswered
 from bot.clusters.kubernetes.mirror import Mirror
 from bot.clusters.kubernetes.remarks import Remarks
 from storage.records import ObjectRef
+from storage.states import RequestState
 from tests.bot.clusters.kubernetes.house import KubeHouse
 from tests.bot.clusters.kubernetes.world import TEAM, wait_until
 from tests.bot.house import ADA
@@ -102,6 +103,34 @@ def test_a_group_is_told_on_its_first_pod(house: KubeHouse) -> None:
     house.run()
     (event,) = said(house, "Refused")
     assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("Pod", "a")
+
+
+@pytest.mark.parametrize("size", ["three", "0", None])
+def test_a_group_whose_size_cannot_be_read_is_told_so_once(
+    house: KubeHouse, size: str | None
+) -> None:
+    more = {} if size is None else {"group_size": size}
+    for name in ("a", "b"):
+        house.create_pod(name, 8, team="nlp", group="g", **more)
+        house.run()
+    (event,) = said(house, "Refused")
+    assert "gpubot.dev/group-size" in event["message"]
+    assert "Right would be `2` or `4`" in event["message"]
+    assert house.requests() == []
+
+
+def test_a_pod_at_the_gate_without_a_team_is_told_what_it_lacks(house: KubeHouse) -> None:
+    house.create_pod("notebook", 8)
+    house.run()
+    (event,) = said(house, "Refused")
+    assert event["involvedObject"]["name"] == "notebook"
+    assert "`gpubot.dev/team` is missing. Right would be" in event["message"]
+    assert "`nlp`" in event["message"]
+    assert house.said("not_taken") == []  # nobody is called for it
+    labels = {"metadata": {"labels": {"gpubot.dev/team": "nlp"}}}
+    house.person.patch(f"/api/v1/namespaces/{TEAM}/pods/notebook", labels)
+    house.run(3)
+    assert house.state("notebook") is RequestState.RUNNING
 
 
 def test_a_decision_waits_for_no_event(house: KubeHouse, monkeypatch: pytest.MonkeyPatch) -> None:
