@@ -119,7 +119,7 @@ def _a_boost_and_a_preemption(book: Transcript, rig: Rig) -> tuple[str, str]:
     first = _id(book.say(ADA, "/gpu 8 h100 4h name first-in-line", about="Your request"))
     hero = _id(book.say(ADA, "/gpu 8 h100 4h name hero", about="Your request"))
     book.say(ANA, f"/gpu boost {hero} priority critical for 6h reason paper deadline")
-    book.hear("critical priority")
+    book.hear(f"gave {hero}")  # its card names the priority, too
     book.told(ADA, "critical priority")
     preview = book.say(ANA, f"/gpu preempt {night} for {hero} reason paper deadline")
     book.press(ANA, preview, "gpubot.order")
