@@ -73,10 +73,6 @@ class Transcript:
             taken += self._sealed.popleft()
         return taken
 
-    def __len__(self) -> int:
-        """Steps that wait to be taken."""
-        return len(self._sealed)
-
 
 class Recorded(Engine):
     """An engine that writes down what it is told. Its forks do not."""

@@ -20,6 +20,8 @@ from bot.terms import Terms
 from scheduler.engine import Engine
 from scheduler.layout import Layout
 
+LINES = 2_000  # of the transcript, after which there is garbage worth collecting
+
 
 class Player:
     """An engine that follows another."""
@@ -27,12 +29,13 @@ class Player:
     def __init__(self) -> None:
         self._engine: Engine | None = None
         self._terms: Terms | None = None
-        self._settled = False
+        self._asked = False
+        self._untidy = 0
 
     def begin(self, layout: Layout) -> Answer:
         """Start over."""
         gc.unfreeze()
-        self._engine, self._terms, self._settled = Engine(layout), Terms(layout), False
+        self._engine, self._terms, self._asked = Engine(layout), Terms(layout), False
         return Answer()
 
     def repeat(self, lines: Sequence[Line]) -> Answer:
@@ -42,20 +45,34 @@ class Player:
             repeat(self._engine, lines)
         except Exception as error:  # noqa: BLE001 - handed on
             return Answer(error=noted(error))
+        self._untidy += len(lines)
         return Answer()
 
     def answer(self, asked: Ask) -> Answer:
         """Look ahead."""
         assert self._engine is not None, "asked before there was an engine"  # noqa: S101
         assert self._terms is not None  # noqa: S101 - likewise
-        if not self._settled:  # what an engine begins with is there to stay, mostly
+        self._untidy = LINES
+        if not self._asked:  # what an engine begins with is there to stay, mostly
             gc.collect()
             gc.freeze()
-            self._settled = True
+            self._asked = True
         try:
             return Answer(asked.question(self._engine, self._terms, asked.now))
         except Exception as error:  # noqa: BLE001 - raised again by whoever asked
             return Answer(error=noted(error))
+
+    def tidy(self) -> None:
+        """Collect garbage, while nobody waits: after a question, or when much was repeated.
+
+        What is there before the first question is not gone through again.
+        """
+        if self._untidy < LINES:
+            return
+        self._untidy = 0
+        gc.collect()
+        if not self._asked:
+            gc.freeze()
 
 
 def noted(error: Exception) -> Exception:
@@ -73,7 +90,7 @@ def play(pipe: Connection) -> None:
             pipe.send(answer(player, pipe.recv()))
         except (EOFError, ConnectionError):
             return
-        gc.collect()  # not while somebody waits
+        player.tidy()
 
 
 def answer(player: Player, message: Message) -> Answer:

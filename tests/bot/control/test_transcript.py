@@ -91,4 +91,4 @@ def test_a_new_transcript_is_whole() -> None:
     transcript = Transcript()
     transcript.seal()
     assert transcript.whole
-    assert len(transcript) == 0
+    assert transcript.take() == []
