@@ -72,6 +72,7 @@ class RefusalCode(enum.StrEnum):
     NO_PROVISION = "no-provision"
     NO_SMALLER_START = "no-smaller-start"
     BAD_MARK = "bad-mark"
+    NOT_HELD = "not-held"
     REPLICA = "replica"
     OF_OBJECT = "of-object"
     NOTHING_TO_ADOPT = "nothing-to-adopt"

@@ -174,7 +174,8 @@ class Wanted:
     """An object that somebody made in the cluster waits to be let in; told again when it changes.
 
     `marks` are its labels and annotations of ours, without the prefix, as they were written.
-    `leaving` are the uids of other replicas of its family that are being deleted.
+    `leaving` are the uids of other replicas of its family that are being deleted. `held` is false
+    where its pods wait although it is not held itself: it cannot start as a whole.
     """
 
     ref: ObjectRef
@@ -183,6 +184,7 @@ class Wanted:
     created: Seconds
     at: Seconds
     leaving: frozenset[str] = frozenset()
+    held: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

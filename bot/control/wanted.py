@@ -105,8 +105,11 @@ class WantedDesk:
     def _plan(
         self, wanted: Wanted, check: Check, now: Seconds, *, guaranteed: bool | None
     ) -> Workload | Refused:
+        teams = () if wanted.marks.get("team") else tuple(map(str, self.terms.teams))
+        if not wanted.held:
+            return refuse(RefusalCode.NOT_HELD, teams)
         if not wanted.marks.get("team"):  # whoever came by kubectl may be anybody
-            return _bad_mark("team", "", tuple(map(str, self.terms.teams)))
+            return _bad_mark("team", "", teams)
         ask = read_ask(wanted, guaranteed=guaranteed)
         if isinstance(ask, Refused):
             return ask

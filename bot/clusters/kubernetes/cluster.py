@@ -176,7 +176,7 @@ class KubernetesCluster:
             nodes = self.fleet.all()  # what gangs hold is not counted as others'
             found = [self._observed(gang) for gang in self._gangs.values()]
             jobs = frozenset(work.uid for work in self.mirror.works()) | self.mirror.units()
-            self._again = set(jobs)
+            self._again = {*jobs, *self.mirror.owners_of(waiting.is_at_gate)}
             return Observation(
                 nodes=nodes,
                 workloads=tuple(sorted(found, key=lambda one: (one.workload, one.decision))),
@@ -330,6 +330,7 @@ class KubernetesCluster:
     def _look_for_wanted(self, uid: str, now: Seconds) -> None:
         job = self.mirror.work(uid)
         wanted = self._pods.wanted(uid, now) if job is None else waiting.wanted(job, now)
+        wanted = wanted or waiting.unheld(job, self.mirror.pods_of(uid), now)
         if wanted is not None:
             before = self._told_wanted.get(uid)
             if before is None or waiting.differs(before, wanted):

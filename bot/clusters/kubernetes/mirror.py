@@ -155,6 +155,12 @@ class Mirror:
             found = [self.pods.items[uid] for uid in self._of_owner.get(owner, ())]
         return tuple(sorted(found, key=lambda pod: (pod.name, pod.uid)))
 
+    def owners_of(self, true: Callable[[PodFacts], bool]) -> frozenset[str]:
+        """The uids of what controls the pods of which something is true."""
+        with self.lock:
+            pods = self.pods.items.values()
+            return frozenset(pod.owner.uid for pod in pods if pod.owner is not None and true(pod))
+
     def pod_named(self, namespace: str, name: str) -> PodFacts | None:
         """The pod of this name, if there is one."""
         with self.lock:

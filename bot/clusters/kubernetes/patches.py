@@ -78,16 +78,14 @@ def start_job_set(
 def place(body: Json, gang: Gang, host: str | None, tolerations: Sequence[Toleration]) -> None:
     """Write a decision into a Job that is still to be made."""
     spec = body["spec"]["template"]["spec"]
+    meta = body["spec"]["template"].setdefault("metadata", {})
+    marks = {names.MADE: "true"}  # its pods may be heard of before it is
     if host is not None:
         spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), names.HOSTNAME: host}
-        meta = body["spec"]["template"].setdefault("metadata", {})
-        meta["annotations"] = {
-            **(meta.get("annotations") or {}),
-            names.PLACED: gang.workload,
-            names.DECISION: gang.decision,
-        }
+        marks |= {names.PLACED: gang.workload, names.DECISION: gang.decision}
     else:
         spec["schedulingGates"] = [*(spec.get("schedulingGates") or ()), {"name": names.GATE}]
+    meta["annotations"] = {**(meta.get("annotations") or {}), **marks}
     more = [_as_written(one) for one in tolerations]
     if more:
         spec["tolerations"] = [*(spec.get("tolerations") or ()), *more]

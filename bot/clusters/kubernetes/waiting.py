@@ -1,15 +1,21 @@
-"""What waits for us in the cluster without being known: a Job or JobSet that a person made."""
+"""What waits for us in the cluster without being known: a Job or JobSet that a person made.
+
+One that is not suspended, whose pods wait at the gate all the same, is told as what it is: its
+owner would wait for ever without a word. Without the label we see its pods alone.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from bot.clusters.base import Wanted
 from bot.clusters.kubernetes import names
-from bot.clusters.kubernetes.facts import marks_of_no_ask
+from bot.clusters.kubernetes.facts import JOB, JOB_SET, PodFacts, marks_of_no_ask
 from bot.clusters.kubernetes.gangs import ref_of
 from bot.clusters.kubernetes.works import WorkFacts
-from scheduler.model import Seconds
+from scheduler.model import GPU, Seconds
+from storage.records import ObjectRef
 
 
 def wanted(work: WorkFacts, now: Seconds) -> Wanted | None:
@@ -28,6 +34,49 @@ def wanted(work: WorkFacts, now: Seconds) -> Wanted | None:
         created=work.created,
         at=now,
     )
+
+
+def unheld(work: WorkFacts | None, pods: Sequence[PodFacts], now: Seconds) -> Wanted | None:
+    """A Job or JobSet whose `pods` wait at the gate, one by one; None where there is none.
+
+    `work` is None of one that we do not see, for it lacks the label.
+    """
+    if work is not None and not _is_loose(work):
+        return None
+    at_gate = (pod for pod in pods if is_at_gate(pod))
+    first = min(at_gate, key=lambda pod: (pod.name, pod.uid), default=None)
+    if first is None or first.owner is None:
+        return None
+    labels = {} if work is None else work.labels
+    owner = first.annotations.get(names.OWNER) or first.labels.get(names.OWNER)
+    said = {names.TEAM: labels.get(names.TEAM), names.OWNER: owner}
+    return Wanted(
+        ref=ObjectRef(
+            kind=first.owner.kind,
+            namespace=first.namespace,
+            name=first.owner.name,
+            uid=first.owner.uid,
+        ),
+        marks={name.removeprefix(names.PREFIX): text for name, text in said.items() if text},
+        pod_sets=(),
+        created=0.0 if work is None else work.created,
+        at=now,
+        held=False,
+    )
+
+
+def is_at_gate(pod: PodFacts) -> bool:
+    """Whether a pod of a Job or JobSet of people's waits for GPUs at our gate, and for no hold."""
+    if pod.owner is None or pod.owner.kind not in {JOB, JOB_SET}:
+        return False
+    ours = pod.request is not None or names.MADE in pod.annotations
+    return pod.gated and not pod.terminating and not ours and pod.requests.get(GPU, 0) > 0
+
+
+def _is_loose(work: WorkFacts) -> bool:
+    """Whether it goes on although we have never let it go."""
+    ours = work.child or names.MADE in work.annotations or work.decision is not None
+    return not (ours or work.suspended or work.deleting or work.end is not None)
 
 
 def differs(before: Wanted, after: Wanted) -> bool:

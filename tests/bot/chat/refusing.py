@@ -140,6 +140,8 @@ REFUSED: list[_Row] = [
         ("true", "false"),
         None,
     ),
+    (views.RefusalCode.NOT_HELD, {}, ("nlp", "vision"), None),
+    (views.RefusalCode.NOT_HELD, {}, (), None),
     (views.RefusalCode.NO_LEASE, {"request": "R-1042"}, (), None),
     (views.RefusalCode.LEASE_OVER, {"request": "R-1042", "ended": saying.NOW}, (), None),
     (views.RefusalCode.LEASE_MOVED, {"request": "R-1042", "ends": saying.NOW}, (), None),

@@ -319,7 +319,7 @@ class Interventions(Previews):
 
     def not_taken_next(self) -> Markup:
         """What to do about it."""
-        return say("它保持暂停。用 kubectl 修改后会重新检查。")
+        return say("它会继续等待。用 kubectl 修改后会重新检查。")
 
     def lasting_title(self) -> Markup:
         """Leads what admins have set that still lasts."""

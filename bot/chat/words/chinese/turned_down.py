@@ -29,6 +29,7 @@ class TurnedDown(Units):
             RefusalCode.NO_PROVISION: self._no_provision,
             RefusalCode.NO_SMALLER_START: self._no_smaller_start,
             RefusalCode.BAD_MARK: self._bad_mark,
+            RefusalCode.NOT_HELD: self._not_held,
             RefusalCode.REPLICA: self._replica,
             RefusalCode.OF_OBJECT: self._of_object,
             RefusalCode.LEASE_OVER: self._lease_over,
@@ -101,6 +102,20 @@ class TurnedDown(Units):
         if not value:
             return say("缺少标签 `{label}` 。{near}", label=label, near=near)
         return say("标签 `{label}` 不能是 `{value}` 。{near}", label=label, value=value, near=near)
+
+    def _not_held(self, refused: Refused, figures: Figures) -> Markup:
+        """A Job whose pods wait for GPUs one by one; `near` are teams where it names none."""
+        del figures
+        if not refused.near:
+            return say(
+                "它的 pod 在等待 GPU，但它没有暂停，而只有暂停的任务才能整体启动。"
+                "请设置 `suspend: true` 。"
+            )
+        return say(
+            "它的 pod 在等待 GPU，但缺少标签 `gpubot.dev/team` 。可以写 {near} 。"
+            "请在同一次修改中加上该标签和 `suspend: true` 。",
+            near=self.or_list(refused.near),
+        )
 
     def _of_object(self, refused: Refused, figures: Figures) -> Markup:
         del refused

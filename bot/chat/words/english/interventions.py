@@ -333,7 +333,7 @@ class Interventions(Previews):
 
     def not_taken_next(self) -> Markup:
         """What to do about it."""
-        return say("It stays suspended. Change it with kubectl, and it is looked at again.")
+        return say("It goes on waiting. Change it with kubectl, and it is looked at again.")
 
     def lasting_title(self) -> Markup:
         """Leads what admins have set that still lasts."""

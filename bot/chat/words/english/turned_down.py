@@ -29,6 +29,7 @@ class TurnedDown(Units):
             RefusalCode.NO_PROVISION: self._no_provision,
             RefusalCode.NO_SMALLER_START: self._no_smaller_start,
             RefusalCode.BAD_MARK: self._bad_mark,
+            RefusalCode.NOT_HELD: self._not_held,
             RefusalCode.REPLICA: self._replica,
             RefusalCode.OF_OBJECT: self._of_object,
             RefusalCode.LEASE_OVER: self._lease_over,
@@ -107,6 +108,20 @@ class TurnedDown(Units):
             return say("The label `{label}` is missing.{near}", label=label, near=near)
         return say(
             "The label `{label}` cannot be `{value}`.{near}", label=label, value=value, near=near
+        )
+
+    def _not_held(self, refused: Refused, figures: Figures) -> Markup:
+        """A Job whose pods wait for GPUs one by one; `near` are teams where it names none."""
+        del figures
+        if not refused.near:
+            return say(
+                "Its pods wait for GPUs, but it is not suspended, and only what is starts whole. "
+                "Set `suspend: true`."
+            )
+        return say(
+            "Its pods wait for GPUs, but the label `gpubot.dev/team` is missing. Right would be "
+            "{near}. Set it together with `suspend: true`, in one change.",
+            near=self.or_list(refused.near),
         )
 
     def _of_object(self, refused: Refused, figures: Figures) -> Markup:

@@ -16,10 +16,10 @@ from tests.bot.clusters.kubernetes.world import TEAM, wait_until
 from tests.bot.house import ADA
 
 
-def said(house: KubeHouse, reason: str) -> list[Json]:
+def said(house: KubeHouse, reason: str, namespace: str = TEAM) -> list[Json]:
     """The Events with this reason, oldest first."""
     assert house.cluster.remarks.wait(10.0)
-    found = house.person.get(f"/api/v1/namespaces/{TEAM}/events")["items"]
+    found = house.person.get(f"/api/v1/namespaces/{namespace}/events")["items"]
     mine = [one for one in found if one["reason"] == reason]
     return sorted(mine, key=lambda one: str(one["eventTime"]))
 
