@@ -129,7 +129,8 @@ def test_a_job_whose_pods_are_for_a_hold_is_told_nothing(guarded: KubeHouse) -> 
 
 def test_a_labelled_job_that_is_not_suspended_is_told_to_be(house: KubeHouse) -> None:
     """As before the policies came: nobody has suspended it, and its template has the gate."""
-    body = job("train", pods=2, suspend=False, **{names.TEAM: "nlp"})
+    body = job("train", pods=2, suspend=False)
+    body["metadata"]["labels"] = {names.TEAM: "nlp"}
     body["spec"]["template"]["spec"]["schedulingGates"] = [{"name": names.GATE}]
     house.person.post(JOBS, body)
     house.run()
