@@ -9,16 +9,19 @@ from bot import notices
 from bot.chat.markup import Markup, escape, join, literal
 from bot.chat.words import Words, words_for
 from bot.refusals import read_refusal
+from bot.views import Refused
 
 _DATE = re.compile(r"<!date\^[^|>]*\|([^>]*)>")
 Name = Callable[[str], str]
 """How a person is called, by id."""
 
 
-def remark(args: notices.NoticeArgs, name: Name, words: Words | None = None) -> str:
+def remark(args: notices.NoticeArgs | Refused, name: Name, words: Words | None = None) -> str:
     """What the cluster's Events say of it. Raises ValueError on a kind that they say nothing of."""
     said = words or words_for(None)
     match args:
+        case Refused():
+            text = said.refused(args)
         case notices.NotTakenArgs():
             refusal = read_refusal(args.refusal)
             text = join(" ", [said.refused(refusal), said.not_taken_next()])

@@ -170,6 +170,19 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NotSaved:
+    """What an object says of the time at which it saved its progress cannot be; told once.
+
+    `ahead` is by how many seconds that lies ahead; None where it is no time at all.
+    """
+
+    ref: ObjectRef
+    value: str
+    ahead: Seconds | None
+    at: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """An object that somebody made in the cluster waits to be let in; told again when it changes.
 
@@ -205,6 +218,7 @@ ClusterEvent = (
     | PodsLost
     | Shrunk
     | Saved
+    | NotSaved
     | Wanted
     | Unwanted
 )
@@ -302,6 +316,7 @@ class RemarkReason(enum.StrEnum):
     ADMITTED = "Admitted"
     PREEMPTED = "Preempted"
     REQUEUED = "Requeued"
+    IGNORED = "Ignored"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

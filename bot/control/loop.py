@@ -272,6 +272,8 @@ class Control:
             self._commit(ledger, era)
             self._seal()
         self._act(ledger, era)
+        if self.sentence is not None:
+            self._cluster.remark(remarks.of_misstatements(seen, self.sentence))
 
     def _file_wanted(self, seen: Sequence[ClusterEvent], now: float, era: int) -> None:
         """Store what people want through the cluster, in a transaction before the step's own."""

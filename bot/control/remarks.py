@@ -6,16 +6,22 @@ Slack: refused, admitted, preempted, waiting again. Nothing is said of what only
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable
 from functools import partial
 
 from bot import notices
-from bot.clusters.base import Remark, RemarkReason
+from bot.clusters.base import ClusterEvent, NotSaved, Remark, RemarkReason
 from bot.control.ledger import Ledger
+from bot.plans import refuse
+from bot.views import RefusalCode, Refused
 from storage.records import ObjectRef
 
-Sentence = Callable[[notices.NoticeArgs], str]
+Sentence = Callable[[notices.NoticeArgs | Refused], str]
 """One paragraph without markup."""
+
+_A_TIME = "2026-01-05T10:00:00Z"
+_SHOWN_AT_MOST = 60  # characters of what people wrote
 
 _REASONS: dict[notices.NoticeKind, tuple[RemarkReason, bool]] = {
     notices.NoticeKind.ADMITTED: (RemarkReason.ADMITTED, False),
@@ -51,6 +57,29 @@ def of_refusals(
         )
         for ref, args in refused
     ]
+
+
+def of_misstatements(seen: Iterable[ClusterEvent], sentence: Sentence) -> list[Remark]:
+    """What objects say of themselves that cannot be, and is not counted."""
+    return [
+        Remark(
+            ref=event.ref,
+            reason=RemarkReason.IGNORED,
+            state=event.value,
+            warning=True,
+            note=partial(sentence, _not_saved(event)),
+        )
+        for event in seen
+        if isinstance(event, NotSaved)
+    ]
+
+
+def _not_saved(event: NotSaved) -> Refused:
+    value = event.value[:_SHOWN_AT_MOST]
+    if event.ahead is None:
+        return refuse(RefusalCode.NOT_A_CHECKPOINT, (_A_TIME,), value=value)
+    now = dt.datetime.fromtimestamp(event.at, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return refuse(RefusalCode.NOT_A_CHECKPOINT, (now,), value=value, ahead=event.ahead)
 
 
 def _say(sentence: Sentence, kind: notices.NoticeKind, args: object) -> str:

@@ -36,8 +36,8 @@ class Gang:
     `marks` is what is written on a pod that ran before we knew of it;
     `gpus` what each pod of a hold was granted; `since` from when on not all of it was ready;
     `ordered`: some of its pods come when others are ready. `left` are the places that it has not
-    given back, None for all; `saved` is when it saved its progress, as was told. `untold`: a
-    new engine is there, which takes it to have all.
+    given back, None for all; `saved` is when it saved its progress, as was told, and `unsaved`
+    what it said of that and cannot be. `untold`: a new engine is there, which takes it to have all.
     """
 
     workload: WorkloadId
@@ -58,6 +58,7 @@ class Gang:
     ending: EndKind = EndKind.STOPPED
     left: tuple[NodeName, ...] | None = None
     saved: Seconds | None = None
+    unsaved: set[str] = field(default_factory=set)
     untold: bool = True
     pinned: dict[str, NodeName] = field(default_factory=dict)
     hurt: set[NodeName] = field(default_factory=set)

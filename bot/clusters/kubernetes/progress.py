@@ -9,24 +9,27 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from bot.clusters.base import ClusterEvent, Saved, Shrunk
+from bot.clusters.base import ClusterEvent, NotSaved, Saved, Shrunk
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.facts import Phase, PodFacts
-from bot.clusters.kubernetes.gangs import Gang, is_granted
+from bot.clusters.kubernetes.gangs import Gang, is_granted, ref_of
 from bot.clusters.kubernetes.works import JobFacts, JobSetFacts, WorkFacts
 from scheduler.model import NodeName, Seconds
+from storage.records import ObjectRef
 
-log = logging.getLogger(__name__)
+POD = "Pod"
+AHEAD_AT_MOST: Seconds = 300.0  # clocks differ a little; more is another time than it says
+UNSAVED_AT_MOST = 20  # of one run: what says another wrong time each minute is not told each time
 
 
 def news_of(
     gang: Gang, job: WorkFacts, pods: Sequence[PodFacts], now: Seconds
 ) -> Iterator[ClusterEvent]:
     """Tell what a running gang gives back, and that it has saved its progress; each once."""
+    yield from _unsaved(gang, job, pods, now)
     saved = _saved(gang, job, pods, now)
     if saved is not None and (gang.saved is None or saved > gang.saved):
         gang.saved = saved
@@ -100,11 +103,40 @@ def _left(gang: Gang, need: int, pods: Sequence[PodFacts]) -> tuple[NodeName, ..
 
 def _saved(gang: Gang, job: WorkFacts, pods: Sequence[PodFacts], now: Seconds) -> Seconds | None:
     """When it last saved its progress in this run, by the object or any of its pods."""
-    marks = [job.annotations, *(pod.annotations for pod in pods)]
-    said = [one[names.CHECKPOINTED] for one in marks if names.CHECKPOINTED in one]
+    said = {text for text, _ in _checkpoints(job, pods)} - gang.unsaved
     times = [at for text in said if (at := _moment(text)) is not None]
-    times = [min(at, now) for at in times if at >= gang.admission.at]  # clocks differ a little
-    return max(times, default=None)
+    return max((min(at, now) for at in times if _is_of_run(gang, at, now)), default=None)
+
+
+def _unsaved(
+    gang: Gang, job: WorkFacts, pods: Sequence[PodFacts], now: Seconds
+) -> Iterator[NotSaved]:
+    """Tell what it says of its progress that cannot be, each value once for all of its pods.
+
+    What lay ahead is not believed later either.
+    """
+    for text, ref in _checkpoints(job, pods):
+        moment = _moment(text)
+        ahead = None if moment is None else moment - now
+        good = ahead is not None and ahead <= AHEAD_AT_MOST
+        if good or text in gang.unsaved or len(gang.unsaved) >= UNSAVED_AT_MOST:
+            continue
+        gang.unsaved.add(text)
+        yield NotSaved(ref=ref, value=text, ahead=ahead, at=now)
+
+
+def _is_of_run(gang: Gang, at: Seconds, now: Seconds) -> bool:
+    return gang.admission.at <= at <= now + AHEAD_AT_MOST
+
+
+def _checkpoints(job: WorkFacts, pods: Sequence[PodFacts]) -> Iterator[tuple[str, ObjectRef]]:
+    """What is said of the progress, and where: the object first, then its pods."""
+    if names.CHECKPOINTED in job.annotations:
+        yield job.annotations[names.CHECKPOINTED], ref_of(job)
+    for pod in pods:
+        if names.CHECKPOINTED in pod.annotations:
+            ref = ObjectRef(kind=POD, namespace=pod.namespace, name=pod.name, uid=pod.uid)
+            yield pod.annotations[names.CHECKPOINTED], ref
 
 
 def _moment(text: str) -> Seconds | None:
@@ -112,8 +144,5 @@ def _moment(text: str) -> Seconds | None:
     try:
         found = dt.datetime.fromisoformat(text)
     except ValueError:
-        log.warning(
-            "%s cannot be %r: 2026-01-05T10:00:00Z would be right", names.CHECKPOINTED, text
-        )
         return None
     return found.replace(tzinfo=found.tzinfo or dt.UTC).timestamp()

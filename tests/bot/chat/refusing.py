@@ -142,6 +142,18 @@ REFUSED: list[_Row] = [
     ),
     (views.RefusalCode.NOT_HELD, {}, ("nlp", "vision"), None),
     (views.RefusalCode.NOT_HELD, {}, (), None),
+    (
+        views.RefusalCode.NOT_A_CHECKPOINT,
+        {"value": "yesterday"},
+        ("2026-01-05T10:00:00Z",),
+        None,
+    ),
+    (
+        views.RefusalCode.NOT_A_CHECKPOINT,
+        {"value": "2026-01-05T18:00:00", "ahead": 28800.0},
+        ("2026-01-05T10:00:00Z",),
+        None,
+    ),
     (views.RefusalCode.NO_LEASE, {"request": "R-1042"}, (), None),
     (views.RefusalCode.LEASE_OVER, {"request": "R-1042", "ended": saying.NOW}, (), None),
     (views.RefusalCode.LEASE_MOVED, {"request": "R-1042", "ends": saying.NOW}, (), None),

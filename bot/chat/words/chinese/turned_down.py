@@ -30,6 +30,7 @@ class TurnedDown(Units):
             RefusalCode.NO_SMALLER_START: self._no_smaller_start,
             RefusalCode.BAD_MARK: self._bad_mark,
             RefusalCode.NOT_HELD: self._not_held,
+            RefusalCode.NOT_A_CHECKPOINT: self._not_a_checkpoint,
             RefusalCode.REPLICA: self._replica,
             RefusalCode.OF_OBJECT: self._of_object,
             RefusalCode.LEASE_OVER: self._lease_over,
@@ -115,6 +116,23 @@ class TurnedDown(Units):
             "它的 pod 在等待 GPU，但缺少标签 `gpubot.dev/team` 。可以写 {near} 。"
             "请在同一次修改中加上该标签和 `suspend: true` 。",
             near=self.or_list(refused.near),
+        )
+
+    def _not_a_checkpoint(self, refused: Refused, figures: Figures) -> Markup:
+        near = say("可以写 {near} 。", near=self.or_list(refused.near)) if refused.near else ""
+        value, ahead = figures.text("value") or Markup(), figures.number("ahead")
+        if ahead is None:
+            return say(
+                "注解 `gpubot.dev/checkpointed-at` 不能是 `{value}` ，因此不计入。{near}",
+                value=value,
+                near=near,
+            )
+        return say(
+            "注解 `gpubot.dev/checkpointed-at` 是 `{value}` ，比现在晚 {ahead}，因此不计入。"
+            "没有时区的时间按 UTC 理解。{near}",
+            value=value,
+            ahead=self.span(ahead),
+            near=near,
         )
 
     def _of_object(self, refused: Refused, figures: Figures) -> Markup:

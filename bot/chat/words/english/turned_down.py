@@ -30,6 +30,7 @@ class TurnedDown(Units):
             RefusalCode.NO_SMALLER_START: self._no_smaller_start,
             RefusalCode.BAD_MARK: self._bad_mark,
             RefusalCode.NOT_HELD: self._not_held,
+            RefusalCode.NOT_A_CHECKPOINT: self._not_a_checkpoint,
             RefusalCode.REPLICA: self._replica,
             RefusalCode.OF_OBJECT: self._of_object,
             RefusalCode.LEASE_OVER: self._lease_over,
@@ -122,6 +123,25 @@ class TurnedDown(Units):
             "Its pods wait for GPUs, but the label `gpubot.dev/team` is missing. Right would be "
             "{near}. Set it together with `suspend: true`, in one change.",
             near=self.or_list(refused.near),
+        )
+
+    def _not_a_checkpoint(self, refused: Refused, figures: Figures) -> Markup:
+        near = say(" Right would be {near}.", near=self.or_list(refused.near))
+        near = near if refused.near else Markup()
+        value, ahead = figures.text("value") or Markup(), figures.number("ahead")
+        if ahead is None:
+            return say(
+                "The annotation `gpubot.dev/checkpointed-at` cannot be `{value}`: it is not "
+                "counted.{near}",
+                value=value,
+                near=near,
+            )
+        return say(
+            "The annotation `gpubot.dev/checkpointed-at` is `{value}`, which lies {ahead} ahead: "
+            "it is not counted. A time without a zone is taken for UTC.{near}",
+            value=value,
+            ahead=self.span(ahead),
+            near=near,
         )
 
     def _of_object(self, refused: Refused, figures: Figures) -> Markup:

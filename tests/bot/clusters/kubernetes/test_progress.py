@@ -8,11 +8,13 @@ import pytest
 
 from bot.clusters.base import Shrunk
 from bot.clusters.kubernetes import names
+from bot.clusters.kubernetes.progress import UNSAVED_AT_MOST
 from scheduler.invariants import check_invariants
 from scheduler.model import WorkloadId
 from scheduler.rest import Readiness
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse
+from tests.bot.clusters.kubernetes.test_remarks import said
 from tests.bot.clusters.kubernetes.world import TEAM
 
 READY_WITHIN = Readiness().ready_in
@@ -144,8 +146,8 @@ def test_a_checkpoint_is_told_by_an_annotation(house: KubeHouse, where: str) -> 
     path = f"{JOBS}/train"
     if where == "pod":
         path = f"/api/v1/namespaces/{TEAM}/pods/{house.pods()[0]['metadata']['name']}"
-    for said in (stamp(at), stamp(at - 300.0), "yesterday", ""):  # the newest counts
-        house.person.patch(path, {"metadata": {"annotations": {names.CHECKPOINTED: said}}})
+    for text in (stamp(at), stamp(at - 300.0), "yesterday", ""):  # the newest counts
+        house.person.patch(path, {"metadata": {"annotations": {names.CHECKPOINTED: text}}})
         house.run(2)
         assert checkpoint(house) == at
     assert house.request("train").ref == form
@@ -157,15 +159,71 @@ def test_a_checkpoint_is_told_by_an_annotation(house: KubeHouse, where: str) -> 
     assert checkpoint(house) == at
 
 
-def test_a_checkpoint_of_the_future_is_of_now_and_one_of_before_is_none(house: KubeHouse) -> None:
+def test_a_checkpoint_of_the_next_minutes_is_of_now_one_of_before_is_none(
+    house: KubeHouse,
+) -> None:
     house.create_job("train", pods=2, gpus=8)
     house.run(3)
     start = house.clock.now()
-    for said, counts in ((start - 7200.0, None), (start + 7200.0, start)):
-        body = {"metadata": {"annotations": {names.CHECKPOINTED: stamp(said)}}}
+    for when, counts in ((start - 7200.0, None), (start + 7200.0, None), (start + 120.0, start)):
+        body = {"metadata": {"annotations": {names.CHECKPOINTED: stamp(when)}}}
         house.person.patch(f"{JOBS}/train", body)
         house.run(1)
         assert checkpoint(house) == counts
+
+
+def annotate(house: KubeHouse, path: str, said: str | None) -> None:
+    house.person.patch(path, {"metadata": {"annotations": {names.CHECKPOINTED: said}}})
+    house.run(2)
+
+
+def test_what_cannot_be_is_said_on_the_object_once_for_each_value(house: KubeHouse) -> None:
+    house.create_job("train", pods=2, gpus=8)
+    house.run(3)
+    late = stamp(house.clock.now() + 8 * 3600.0)
+    for value in ("yesterday", late, "yesterday", "1767607200", late):
+        annotate(house, f"{JOBS}/train", value)
+    first, second, third = said(house, "Ignored")
+    assert {one["involvedObject"]["name"] for one in (first, second, third)} == {"train"}
+    assert first["type"] == "Warning"
+    assert "cannot be `yesterday`" in first["message"]
+    assert "Right would be `2026-01-05T10:00:00Z`" in first["message"]
+    assert f"is `{late}`, which lies 8 h ahead" in second["message"]
+    assert "cannot be `1767607200`" in third["message"]
+    house.restart()
+    house.run(2)
+    assert len(said(house, "Ignored")) == 3
+
+
+def test_what_lay_ahead_is_not_believed_when_its_time_has_come(house: KubeHouse) -> None:
+    house.create_job("train", pods=2, gpus=8)
+    house.run(3)
+    annotate(house, f"{JOBS}/train", stamp(house.clock.now() + 3600.0))
+    house.step(4000.0)
+    house.run(1)
+    assert checkpoint(house) is None
+
+
+def test_pods_that_all_say_the_same_are_told_on_the_first_of_them(house: KubeHouse) -> None:
+    house.create_job("train", pods=3, gpus=8)
+    house.run(3)
+    for pod in sorted(one["metadata"]["name"] for one in house.pods()):
+        annotate(house, f"/api/v1/namespaces/{TEAM}/pods/{pod}", "now")
+    (event,) = said(house, "Ignored")
+    assert event["involvedObject"]["kind"] == "Pod"
+    assert event["involvedObject"]["name"].startswith("train-0-")
+
+
+def test_who_says_another_wrong_time_each_minute_is_not_told_each_time(house: KubeHouse) -> None:
+    house.create_job("train", pods=2, gpus=8)
+    house.run(3)
+    for minute in range(UNSAVED_AT_MOST + 3):
+        path, body = f"{JOBS}/train", {names.CHECKPOINTED: f"10h{minute}"}
+        house.person.patch(path, {"metadata": {"annotations": body}})
+        house.step()
+    assert len(said(house, "Ignored")) == UNSAVED_AT_MOST
+    annotate(house, path, stamp(house.clock.now()))
+    assert checkpoint(house) == house.clock.now()
 
 
 def checkpoint(house: KubeHouse) -> float | None:
