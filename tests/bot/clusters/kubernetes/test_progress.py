@@ -200,7 +200,8 @@ def test_what_lay_ahead_is_not_believed_when_its_time_has_come(house: KubeHouse)
     house.run(3)
     annotate(house, f"{JOBS}/train", stamp(house.clock.now() + 3600.0))
     house.step(4000.0)
-    house.run(1)
+    house.person.patch(f"{JOBS}/train", {"metadata": {"annotations": {"note": "look again"}}})
+    house.run(2)
     assert checkpoint(house) is None
 
 
