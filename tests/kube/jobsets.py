@@ -100,6 +100,7 @@ def _judge(cluster: Cluster, job_set: Stored, jobs: list[Stored], status: Json) 
         most = dig(job_set.body, "spec.failurePolicy.maxRestarts", 0)
         if status["restarts"] < most:
             status["restarts"] += 1
+            status["restartsCountTowardsMax"] = status.get("restartsCountTowardsMax", 0) + 1
             return True
         reason = "ReachedMaxRestarts" if most else "FailedJobs"
         _note(cluster, status, "Failed", reason, "jobset failed due to one or more job failures")

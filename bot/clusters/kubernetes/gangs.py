@@ -18,7 +18,7 @@ from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Json
 from bot.clusters.kubernetes.facts import JOB_SET, Phase, PodFacts, marks_of_no_ask
 from bot.clusters.kubernetes.works import JobEnd, WorkFacts
-from scheduler.model import Admission, NodeName, Seconds, WorkloadId
+from scheduler.model import Admission, NodeName, PodSetAssignment, Seconds, WorkloadId
 from storage.records import ObjectRef
 
 _ADMISSION = TypeAdapter(Admission)
@@ -35,9 +35,10 @@ class Gang:
     its object is gone, which is told before its end. `made` is the object that we make for it;
     `marks` is what is written on a pod that ran before we knew of it;
     `gpus` what each pod of a hold was granted; `since` from when on not all of it was ready;
-    `ordered`: some of its pods come when others are ready. `left` are the places that it has not
-    given back, None for all; `saved` is when it saved its progress, as was told, and `unsaved`
-    what it said of that and cannot be. `untold`: a new engine is there, which takes it to have all.
+    `ordered`: some of its pods come when others are ready. `left` are the places of each pod set
+    that it has not given back, None for all; `saved` is when it saved its progress, as was told,
+    and `unsaved` what it said of that and cannot be. `untold`: a new engine is there, which takes
+    it to have all.
     """
 
     workload: WorkloadId
@@ -56,7 +57,7 @@ class Gang:
     stop_at: Seconds | None = None
     stopping: bool = False
     ending: EndKind = EndKind.STOPPED
-    left: tuple[NodeName, ...] | None = None
+    left: Mapping[str, tuple[NodeName, ...]] | None = None
     saved: Seconds | None = None
     unsaved: set[str] = field(default_factory=set)
     untold: bool = True
@@ -71,7 +72,11 @@ class Gang:
     @property
     def places(self) -> tuple[NodeName, ...]:
         """The node of each pod that it may still have, in the order of ranks."""
-        return self.slots if self.left is None else self.left
+        return tuple(node for part in self.admission.assignments for node in self.places_in(part))
+
+    def places_in(self, part: PodSetAssignment) -> tuple[NodeName, ...]:
+        """The same of one pod set."""
+        return slots_in(part) if self.left is None else self.left[part.name]
 
     @property
     def room(self) -> dict[NodeName, int]:
@@ -86,9 +91,12 @@ class Gang:
 
 def slots_of(admission: Admission) -> tuple[NodeName, ...]:
     """The node of each pod, in the order of the admission's nodes."""
-    return tuple(
-        node for part in admission.assignments for node, pods in part.nodes for _ in range(pods)
-    )
+    return tuple(node for part in admission.assignments for node in slots_in(part))
+
+
+def slots_in(part: PodSetAssignment) -> tuple[NodeName, ...]:
+    """The same of one pod set."""
+    return tuple(node for node, pods in part.nodes for _ in range(pods))
 
 
 def write_grant(admission: Admission) -> str:
@@ -204,22 +212,24 @@ def places_for(
     alive = [pod for pod in pods if not pod.finished and not pod.terminating]
     if not gang.whole and len(alive) < len(gang.slots):
         return {}
-    return seats(gang, gang.slots, alive, {pod.uid: pod.index for pod in alive}, hosts)
+    ranks = {pod.uid: pod.index for pod in alive}
+    return seats(gang, gang.slots, gang.places, alive, ranks, hosts)
 
 
 def seats(
     gang: Gang,
     slots: Sequence[NodeName],
+    places: Sequence[NodeName],
     alive: Sequence[PodFacts],
     ranks: Mapping[str, int | None],
     hosts: Mapping[str, NodeName],
 ) -> dict[str, NodeName]:
-    """Which of `slots` gated pods go to, by uid.
+    """Which of the `places` that are left of `slots` gated pods go to, by uid.
 
     A rank (`ranks`, by uid) goes to its own node, in the order of the slots, unless another pod is
     there already; then to the first that is free.
     """
-    free = Counter(slots) if gang.left is None else Counter(gang.left)
+    free = Counter(places)
     waiting = []
     for pod in alive:
         there = pod.node or gang.pinned.get(pod.uid)

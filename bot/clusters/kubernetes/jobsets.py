@@ -9,8 +9,9 @@ from __future__ import annotations
 from bot.clusters.kubernetes import patches
 from bot.clusters.kubernetes.connection import STEPS
 from bot.clusters.kubernetes.facts import PodFacts
-from bot.clusters.kubernetes.gangs import Gang, is_granted, path_of, seats
+from bot.clusters.kubernetes.gangs import Gang, is_granted, path_of, seats, slots_in
 from bot.clusters.kubernetes.jobs import JobGangs
+from bot.clusters.kubernetes.progress import needed_in
 from bot.clusters.kubernetes.works import JobSetFacts, WorkFacts
 from scheduler.model import NodeName
 
@@ -38,16 +39,20 @@ class JobSetGangs(JobGangs):
         job_set = self._mirror.job_sets.items.get(gang.ref.uid)
         mine = [pod for pod in pods if is_granted(gang, pod)]
         alive = [pod for pod in mine if not pod.finished and not pod.terminating]
-        gang.whole = gang.whole or gang.ordered or len(alive) >= len(gang.slots)
-        if job_set is None or not gang.whole:
+        if job_set is None:
+            return {}
+        parts = gang.admission.assignments
+        need = sum(needed_in(gang, job_set, part, pods) for part in parts)
+        gang.whole = gang.whole or gang.ordered or len(alive) >= need
+        if not gang.whole:
             return {}
         each = {part.name: part.pods for part in job_set.parts}
         found: dict[str, NodeName] = {}
-        for part in gang.admission.assignments:
-            slots = [node for node, count in part.nodes for _ in range(count)]
+        for part in parts:
+            slots, places = slots_in(part), gang.places_in(part)
             here = [pod for pod in alive if pod.part is not None and pod.part[0] == part.name]
             ranks = {pod.uid: _rank(pod, each.get(part.name, 0)) for pod in here}
-            found |= seats(gang, slots, here, ranks, self._hosts(gang))
+            found |= seats(gang, slots, places, here, ranks, self._hosts(gang))
         return found
 
 

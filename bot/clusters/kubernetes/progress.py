@@ -1,8 +1,9 @@
 """How far a gang that runs has come: which of its places it needs no more, and what it has saved.
 
-Towards its end a Job has fewer pods: those that are done are not replaced, and their places are
-given back while the others run. What is given back is not taken again, except where a pod turns
-up all the same: what holds room is counted.
+Towards its end a Job or JobSet has fewer pods: those that are done are not replaced, and their
+places are given back while the others run; of a JobSet that may start all of its Jobs anew, only
+when it can no more. What is given back is not taken again, except where a pod turns up all the
+same: what holds room is counted.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from bot.clusters.base import ClusterEvent, NotSaved, Saved, Shrunk
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.facts import Phase, PodFacts
-from bot.clusters.kubernetes.gangs import Gang, is_granted, ref_of
-from bot.clusters.kubernetes.works import JobFacts, JobSetFacts, WorkFacts
-from scheduler.model import NodeName, Seconds
+from bot.clusters.kubernetes.gangs import Gang, is_granted, ref_of, slots_in
+from bot.clusters.kubernetes.works import JobFacts, JobSetFacts, ReplicatedJob, WorkFacts
+from scheduler.model import NodeName, PodSetAssignment, Seconds
 from storage.records import ObjectRef
 
 POD = "Pod"
@@ -34,18 +35,17 @@ def news_of(
     if saved is not None and (gang.saved is None or saved > gang.saved):
         gang.saved = saved
         yield Saved(workload=gang.workload, decision=gang.decision, saved=saved, at=now)
-    if not isinstance(job, JobFacts) or not gang.running or gang.stopping or gang.hurt:
+    if not job.final or not gang.running or gang.stopping or gang.hurt:
         return
-    left = _left(gang, needed(job, pods), pods)
-    told, gang.untold = gang.slots if gang.untold else gang.places, False
-    if left != told:
+    parts = gang.admission.assignments
+    left = {part.name: _left(gang, job, part, pods) for part in parts}
+    untold, gang.untold = gang.untold, False
+    if left != {part.name: slots_in(part) if untold else gang.places_in(part) for part in parts}:
         gang.left = left
-        (part,) = gang.admission.assignments
-        nodes = tuple(sorted(Counter(left).items()))
         yield Shrunk(
             workload=gang.workload,
             decision=gang.decision,
-            left=(dataclasses.replace(part, count=len(left), nodes=nodes),),
+            left=tuple(_counted(part, left[part.name]) for part in parts),
             at=now,
         )
 
@@ -61,44 +61,89 @@ def needed(job: JobFacts, pods: Sequence[PodFacts]) -> int:
     return job.pods if not done else min(job.pods, sum(not pod.finished for pod in pods))
 
 
+def needed_in(
+    gang: Gang, job_set: JobSetFacts, part: PodSetAssignment, pods: Sequence[PodFacts]
+) -> int:
+    """How many pods of a granted part of a JobSet still run, or are to come.
+
+    Done are those of Jobs that have completed since the grant. Where none takes the place of
+    another, so are all that have succeeded, in Jobs that were not complete when it was granted.
+    """
+    now = next((one for one in job_set.parts if one.name == part.name), None)
+    if now is None:
+        return part.count
+    done = part.count - now.count
+    if now.once:
+        done = max(done, sum(_done_of_jobs(gang, now, pods)))
+    return min(part.count, max(0, part.count - done))
+
+
+def _done_of_jobs(gang: Gang, part: ReplicatedJob, pods: Sequence[PodFacts]) -> Iterator[int]:
+    """Of each Job of a part, how many of the pods that were granted have succeeded."""
+    of_jobs: dict[int, list[PodFacts]] = {}
+    for pod in pods:
+        if pod.part is not None and pod.part[0] == part.name and pod.phase is Phase.SUCCEEDED:
+            of_jobs.setdefault(pod.part[1], []).append(pod)
+    for done in of_jobs.values():
+        if len(done) < part.pods or any(is_granted(gang, pod) for pod in done):
+            yield min(len(done), part.pods)
+
+
 def is_on(gang: Gang, job: WorkFacts, pods: Sequence[PodFacts]) -> bool:
-    """Whether of a gang that was whole all those are ready that it still needs."""
-    if not gang.running:
+    """Whether of a gang all those are ready that it still needs: what is done may be gone."""
+    good = [
+        pod
+        for pod in pods
+        if is_granted(gang, pod) and pod.ready and pod.occupies and not pod.terminating
+    ]
+    good = [pod for pod in good if pod.node in gang.nodes]
+    if isinstance(job, JobSetFacts):
+        return all(
+            len(_in_part(part, good)) >= needed_in(gang, job, part, pods)
+            for part in gang.admission.assignments
+        )
+    if not isinstance(job, JobFacts) or (job.completions is None and not gang.running):
         return False
-    mine = [pod for pod in pods if is_granted(gang, pod)]
-    good = sum(
-        pod.ready and pod.occupies and not pod.terminating and pod.node in gang.nodes
-        for pod in mine
-    )
-    if isinstance(job, JobSetFacts):  # pods of Jobs that are done may be there, or removed by now
-        granted = {part.name for part in gang.admission.assignments}
-        done = sum(pod.phase is Phase.SUCCEEDED for pod in mine)
-        return good + done >= sum(part.count for part in job.parts if part.name in granted)
-    if not isinstance(job, JobFacts):
-        return False
-    return good >= min(needed(job, pods), len(gang.places))
+    return len(good) >= min(needed(job, pods), len(gang.places))
 
 
-def _left(gang: Gang, need: int, pods: Sequence[PodFacts]) -> tuple[NodeName, ...]:
-    """The places of its grant that it keeps, in their order.
+def _in_part(part: PodSetAssignment, pods: Sequence[PodFacts]) -> list[PodFacts]:
+    return [pod for pod in pods if pod.part is not None and pod.part[0] == part.name]
+
+
+def _counted(part: PodSetAssignment, left: tuple[NodeName, ...]) -> PodSetAssignment:
+    nodes = tuple(sorted(Counter(left).items()))
+    return dataclasses.replace(part, count=len(left), nodes=nodes)
+
+
+def _left(
+    gang: Gang, job: WorkFacts, part: PodSetAssignment, pods: Sequence[PodFacts]
+) -> tuple[NodeName, ...]:
+    """The places of a pod set of its grant that it keeps, in their order.
 
     Those of pods that hold room, then as many as it needs of those that it has not given back.
     """
+    slots, need = slots_in(part), part.count
+    if isinstance(job, JobSetFacts):
+        need = needed_in(gang, job, part, pods)
+        pods = _in_part(part, pods)
+    elif isinstance(job, JobFacts):
+        need = needed(job, pods)
     held = Counter(pod.node for pod in pods if pod.occupies)
     going = {pod.uid for pod in pods if pod.node is None and not pod.finished}
     held += Counter(node for uid, node in gang.pinned.items() if uid in going)
-    had = Counter(gang.places)
-    kept = [False] * len(gang.slots)
-    for at, node in enumerate(gang.slots):
+    had = Counter(gang.places_in(part))
+    kept = [False] * len(slots)
+    for at, node in enumerate(slots):
         if held[node] > 0:
             kept[at] = True
             held[node] -= 1
             had[node] -= 1
-    for at, node in enumerate(gang.slots):
+    for at, node in enumerate(slots):
         if not kept[at] and had[node] > 0 and sum(kept) < need:
             kept[at] = True
             had[node] -= 1
-    return tuple(node for at, node in enumerate(gang.slots) if kept[at])
+    return tuple(node for at, node in enumerate(slots) if kept[at])
 
 
 def _saved(gang: Gang, job: WorkFacts, pods: Sequence[PodFacts], now: Seconds) -> Seconds | None:

@@ -35,7 +35,8 @@ class WorkFacts(abc.ABC):
 
     `parked`: its controller has seen that it is suspended and will make no more pods. `once`:
     no pod takes the place of one that has succeeded. `ordered`: not all pods come at once, for
-    some wait until others are ready. `child`: a JobSet has it, and is what we deal with.
+    some wait until others are ready. `child`: a JobSet has it, and is what we deal with. `final`:
+    what of it is done is never made anew while it runs.
     """
 
     kind: ClassVar[str]
@@ -54,6 +55,7 @@ class WorkFacts(abc.ABC):
     annotations: Mapping[str, str]
     ordered: bool = False
     child: bool = False
+    final: bool = True
 
     @property
     def decision(self) -> str | None:
@@ -158,7 +160,7 @@ class ReplicatedJob:
     """A part of a JobSet: so many Jobs of so many pods, all of one shape.
 
     `at` is its place in the list of the JobSet; `done` how many of its Jobs have succeeded, whose
-    pods do not come again when it is suspended and resumed.
+    pods do not come again when it is suspended and resumed. `once` as of each of its Jobs.
     """
 
     name: str
@@ -167,6 +169,7 @@ class ReplicatedJob:
     pods: int
     shape: PodShape
     done: int = 0
+    once: bool = True
 
     @property
     def count(self) -> int:
@@ -224,6 +227,7 @@ def job_set_of(obj: Json) -> JobSetFacts:
         parked="Suspended" in held and not any(one.get("active") for one in states.values()),
         once=all(once for _, once in sizes),
         ordered=_is_ordered(spec),
+        final=not _may_restart(spec, status),
         parts=tuple(
             ReplicatedJob(
                 name=str(one["name"]),
@@ -232,8 +236,9 @@ def job_set_of(obj: Json) -> JobSetFacts:
                 pods=pods,
                 shape=shape_of(_pod_spec(one), f"{whose}, {one['name']}", pinned=pinned),
                 done=(states.get(one["name"]) or {}).get("succeeded") or 0,
+                once=once,
             )
-            for at, (one, (pods, _)) in enumerate(zip(templates, sizes, strict=True))
+            for at, (one, (pods, once)) in enumerate(zip(templates, sizes, strict=True))
         ),
         end=next((end for kind, end in _SET_ENDS.items() if kind in held), None),
         deleting=bool(meta.get("deletionTimestamp")),
@@ -258,3 +263,24 @@ def _pod_spec(part: Json) -> Json:
 def _is_ordered(spec: Json) -> bool:
     in_order = (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder"
     return in_order or any(one.get("dependsOn") for one in spec.get("replicatedJobs") or ())
+
+
+def _may_restart(spec: Json, status: Json) -> bool:
+    """Whether the failure of a Job may have others made anew, also such as are done.
+
+    Restarts that a rule does not count have no end, and those in place are counted elsewhere; an
+    action that we do not know may be anything. Without rules each restart counts, so that an older
+    controller's count will do.
+    """
+    policy = spec.get("failurePolicy")
+    if not policy:
+        return False
+    rules = policy.get("rules") or ()
+    if any(rule.get("action") != "FailJobSet" for rule in rules):
+        return True
+    counted = status.get("restartsCountTowardsMax") or 0
+    if not rules:
+        counted = max(counted, status.get("restarts") or 0)
+    if policy.get("restartStrategy") not in {None, "Recreate", "BlockingRecreate"}:
+        counted = 0
+    return bool(counted < (policy.get("maxRestarts") or 0))

@@ -279,3 +279,21 @@ def test_after_a_preemption_only_what_is_not_done_starts_again(
     house.finish_pods()
     house.run(3)
     assert house.state("spare") is S.FINISHED
+
+
+def test_pods_that_were_done_and_removed_are_not_missed_after_a_restart(house: KubeHouse) -> None:
+    house.create_job("train", pods=4, gpus=8)
+    house.run(3)
+    finish(house, 1, 2)
+    house.run(2)
+    for pod in house.pods():
+        if pod["status"]["phase"] == "Succeeded":
+            path = f"/api/v1/namespaces/{TEAM}/pods/{pod['metadata']['name']}"
+            house.person.delete(path, {"gracePeriodSeconds": 0})
+    house.settle()
+    house.restart()
+    house.run(2)
+    for _ in range(3):
+        house.step(READY_WITHIN)
+    assert (house.state("train"), house.request("train").attempt) == (S.RUNNING, 1)
+    assert used(house) == 16
