@@ -73,6 +73,7 @@ class RefusalCode(enum.StrEnum):
     NO_SMALLER_START = "no-smaller-start"
     BAD_MARK = "bad-mark"
     NOT_HELD = "not-held"
+    MANAGED_ELSEWHERE = "managed-elsewhere"
     NOT_A_CHECKPOINT = "not-a-checkpoint"
     REPLICA = "replica"
     OF_OBJECT = "of-object"

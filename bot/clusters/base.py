@@ -188,7 +188,8 @@ class Wanted:
 
     `marks` are its labels and annotations of ours, without the prefix, as they were written.
     `leaving` are the uids of other replicas of its family that are being deleted. `held` is false
-    where its pods wait although it is not held itself: it cannot start as a whole.
+    where its pods wait although it is not held itself: it cannot start as a whole. `manager` is
+    who makes its pods where that is not the cluster's own controller for such objects.
     """
 
     ref: ObjectRef
@@ -198,6 +199,7 @@ class Wanted:
     at: Seconds
     leaving: frozenset[str] = frozenset()
     held: bool = True
+    manager: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -106,6 +106,8 @@ class WantedDesk:
         self, wanted: Wanted, check: Check, now: Seconds, *, guaranteed: bool | None
     ) -> Workload | Refused:
         teams = () if wanted.marks.get("team") else tuple(map(str, self.terms.teams))
+        if wanted.manager is not None:
+            return refuse(RefusalCode.MANAGED_ELSEWHERE, manager=wanted.manager)
         if not wanted.held:
             return refuse(RefusalCode.NOT_HELD, teams)
         if not wanted.marks.get("team"):  # whoever came by kubectl may be anybody

@@ -49,15 +49,21 @@ def guard_job_sets(cluster: Cluster, request: Request, body: Json, before: Json 
     del cluster
     if request.target.kind is not JOB_SET or before is None:
         return
+    if before["spec"].get("managedBy") != body["spec"].get("managedBy"):
+        raise _fixed_field(request, "spec.managedBy")
     free = bool(before["spec"].get("suspend")) or bool(body["spec"].get("suspend"))
     if _fixed(before, free=free) != _fixed(body, free=free):
-        raise Refusal(
-            422,
-            "Invalid",
-            'admission webhook "vjobset.kb.io" denied the request: spec.replicatedJobs: Invalid '
-            "value: field is immutable",
-            {"name": request.target.name, "kind": "jobsets", "group": JOB_SET.group},
-        )
+        raise _fixed_field(request, "spec.replicatedJobs")
+
+
+def _fixed_field(request: Request, field: str) -> Refusal:
+    return Refusal(
+        422,
+        "Invalid",
+        f'admission webhook "vjobset.kb.io" denied the request: {field}: Invalid '
+        "value: field is immutable",
+        {"name": request.target.name, "kind": "jobsets", "group": JOB_SET.group},
+    )
 
 
 def _fixed(body: Json, *, free: bool) -> list[Json]:
@@ -76,7 +82,9 @@ def step_job_sets(cluster: Cluster) -> int:
     started = cluster.store.version
     jobs = by_controller(cluster, JOB)
     for job_set in cluster.store.all(JOB_SET):
-        if not is_terminating(job_set.body):
+        usual = f"{PREFIX}/jobset-controller"
+        mine = dig(job_set.body, "spec.managedBy", usual) == usual
+        if mine and not is_terminating(job_set.body):
             _sync(cluster, job_set, jobs.get(job_set.body["metadata"]["uid"], []))
     return cluster.store.version - started
 

@@ -117,12 +117,13 @@ def _check(path: Path, kind: RecipeKind, spec: Json) -> None:
     try:
         pod = spec["template"]["spec"]
         good = bool(pod["containers"][0]["name"]) and pod["restartPolicy"] in {"Never", "OnFailure"}
+        good = good and not spec.get("managedBy")
     except (KeyError, IndexError, TypeError):
         good = False
     if not good:
         raise TemplateError(
             f"{path}: {kind}.spec.template.spec: needs a container with a name, and restartPolicy "
-            "Never or OnFailure; " + _EXAMPLE
+            "Never or OnFailure; spec has no managedBy; " + _EXAMPLE
         )
 
 

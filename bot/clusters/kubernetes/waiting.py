@@ -33,6 +33,7 @@ def wanted(work: WorkFacts, now: Seconds) -> Wanted | None:
         pod_sets=work.pod_sets,
         created=work.created,
         at=now,
+        manager=work.manager,
     )
 
 
@@ -62,6 +63,7 @@ def unheld(work: WorkFacts | None, pods: Sequence[PodFacts], now: Seconds) -> Wa
         created=0.0 if work is None else work.created,
         at=now,
         held=False,
+        manager=None if work is None else work.manager,
     )
 
 

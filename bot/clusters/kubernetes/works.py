@@ -36,7 +36,8 @@ class WorkFacts(abc.ABC):
     `parked`: its controller has seen that it is suspended and will make no more pods. `once`:
     no pod takes the place of one that has succeeded. `ordered`: not all pods come at once, for
     some wait until others are ready. `child`: a JobSet has it, and is what we deal with. `final`:
-    what of it is done is never made anew while it runs.
+    what of it is done is never made anew while it runs. `manager` is who makes its pods where that
+    is not the controller of its kind: whether that heeds `suspend` cannot be known.
     """
 
     kind: ClassVar[str]
@@ -56,6 +57,7 @@ class WorkFacts(abc.ABC):
     ordered: bool = False
     child: bool = False
     final: bool = True
+    manager: str | None = None
 
     @property
     def decision(self) -> str | None:
@@ -126,6 +128,7 @@ def job_of(obj: Json) -> JobFacts:
         pods=pods,
         once=once,
         child=owner is not None and owner.kind == JOB_SET,
+        manager=_manager(spec, "kubernetes.io/job-controller"),
         indexed=spec.get("completionMode") == "Indexed",
         shape=shape_of(
             template, f"Job {meta['namespace']}/{meta['name']}", pinned=names.PINNED in marks
@@ -139,6 +142,11 @@ def job_of(obj: Json) -> JobFacts:
         labels=ours(meta.get("labels")),
         annotations=marks,
     )
+
+
+def _manager(spec: Json, usual: str) -> str | None:
+    named = spec.get("managedBy")
+    return None if named in {None, "", usual} else str(named)
 
 
 def _succeeded(status: Json) -> int:
@@ -228,6 +236,7 @@ def job_set_of(obj: Json) -> JobSetFacts:
         once=all(once for _, once in sizes),
         ordered=_is_ordered(spec),
         final=not _may_restart(spec, status),
+        manager=_manager(spec, names.JOB_SET + "jobset-controller"),
         parts=tuple(
             ReplicatedJob(
                 name=str(one["name"]),

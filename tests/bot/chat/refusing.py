@@ -142,6 +142,7 @@ REFUSED: list[_Row] = [
     ),
     (views.RefusalCode.NOT_HELD, {}, ("nlp", "vision"), None),
     (views.RefusalCode.NOT_HELD, {}, (), None),
+    (views.RefusalCode.MANAGED_ELSEWHERE, {"manager": "kueue.x-k8s.io/multikueue"}, (), None),
     (
         views.RefusalCode.NOT_A_CHECKPOINT,
         {"value": "yesterday"},

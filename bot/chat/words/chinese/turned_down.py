@@ -30,6 +30,7 @@ class TurnedDown(Units):
             RefusalCode.NO_SMALLER_START: self._no_smaller_start,
             RefusalCode.BAD_MARK: self._bad_mark,
             RefusalCode.NOT_HELD: self._not_held,
+            RefusalCode.MANAGED_ELSEWHERE: self._managed_elsewhere,
             RefusalCode.NOT_A_CHECKPOINT: self._not_a_checkpoint,
             RefusalCode.REPLICA: self._replica,
             RefusalCode.OF_OBJECT: self._of_object,
@@ -116,6 +117,15 @@ class TurnedDown(Units):
             "它的 pod 在等待 GPU，但缺少标签 `gpubot.dev/team` 。可以写 {near} 。"
             "请在同一次修改中加上该标签和 `suspend: true` 。",
             near=self.or_list(refused.near),
+        )
+
+    def _managed_elsewhere(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "它的 pod 由 `{manager}` 创建 (`spec.managedBy`)，何时启动、何时停止由它自行决定。"
+            "请去掉 `managedBy` 重新创建；或者用 `/gpu` 申请 GPU，"
+            "再给它的 pod 加上标签 `gpubot.dev/request` ，值为该请求的编号。",
+            manager=figures.text("manager") or "…",
         )
 
     def _not_a_checkpoint(self, refused: Refused, figures: Figures) -> Markup:

@@ -30,6 +30,7 @@ class TurnedDown(Units):
             RefusalCode.NO_SMALLER_START: self._no_smaller_start,
             RefusalCode.BAD_MARK: self._bad_mark,
             RefusalCode.NOT_HELD: self._not_held,
+            RefusalCode.MANAGED_ELSEWHERE: self._managed_elsewhere,
             RefusalCode.NOT_A_CHECKPOINT: self._not_a_checkpoint,
             RefusalCode.REPLICA: self._replica,
             RefusalCode.OF_OBJECT: self._of_object,
@@ -123,6 +124,15 @@ class TurnedDown(Units):
             "Its pods wait for GPUs, but the label `gpubot.dev/team` is missing. Right would be "
             "{near}. Set it together with `suspend: true`, in one change.",
             near=self.or_list(refused.near),
+        )
+
+    def _managed_elsewhere(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "Its pods are made by `{manager}` (`spec.managedBy`), which starts and stops them as "
+            "it likes. Make it anew without `managedBy`; or ask for GPUs with `/gpu`, and give its "
+            "pods the label `gpubot.dev/request` with that id.",
+            manager=figures.text("manager") or "…",
         )
 
     def _not_a_checkpoint(self, refused: Refused, figures: Figures) -> Markup:

@@ -15,6 +15,15 @@ from tests.bot.clusters.kubernetes.world import TEAM
 from tests.bot.house import ADA, an_ask
 from tests.kube.server import ApiServer
 
+ELSEWHERE = """
+debug: &made
+  metadata: {namespace: a}
+  spec:
+    managedBy: example.com/else
+    template: {spec: {restartPolicy: Never, containers: [{name: main}]}}
+run: *made
+"""
+
 
 def ask(house: KubeHouse, key: str, recipe: Recipe | None = None, **more: object) -> str:
     found = house.desk.submit(ADA.id, an_ask(**more), key=key, recipe=recipe)
@@ -160,6 +169,7 @@ def test_everything_passes_the_shipped_admission_policies(api: ApiServer, tmp_pa
             "{debug: &t {metadata: {namespace: a}, spec: {template: {spec: {}}}}, run: *t}",
             "needs a container",
         ),
+        (ELSEWHERE, "spec has no managedBy"),
     ],
 )
 def test_a_wrong_template_is_named(tmp_path: Path, text: str, field: str) -> None:
