@@ -191,7 +191,7 @@ def all_waits(grants: Sequence[Grant], since: dt.datetime, until: dt.datetime) -
 
 
 def handed_over(grants: Sequence[Grant]) -> frozenset[Grant]:
-    """Grants that go on where another owner's part ended: nobody waited for them."""
+    """Grants that go on where another part of the same ended: nobody waited for them."""
     parts = {(one.decision, one.ended) for one in grants if one.outcome is Outcome.GIVEN}
     return frozenset(one for one in grants if (one.decision, one.begun) in parts)
 

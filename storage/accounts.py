@@ -10,7 +10,10 @@ from storage.records import Source
 
 
 class Outcome(enum.StrEnum):
-    """How a grant ended. The last two are followed by another grant of the same request."""
+    """How a grant ended. The last two are followed by another grant of the same request.
+
+    GIVEN: it goes on in another row, of another owner, or of other GPUs since some were given back.
+    """
 
     FINISHED = "finished"
     FAILED = "failed"
@@ -26,8 +29,8 @@ class Outcome(enum.StrEnum):
 class Grant:
     """GPUs that a request held without a break, charged to one owner and team.
 
-    `waited` are the seconds from asking (or from being requeued) to `begun`; a part that was
-    handed over by another owner has waited 0. `spend` is the label people write.
+    `waited` are the seconds from asking (or from being requeued) to `begun`; a part that goes on
+    where another ended has waited 0. `spend` is the label people write.
     """
 
     decision: str

@@ -44,6 +44,15 @@ class Grants:
 
     def hand_over(self, decision: str, at: dt.datetime, *, owner: str, team: str) -> None:
         """Charge what is held by a decision to somebody else from a moment on."""
+        self._go_on(decision, at, {"owner": owner, "team": team})
+
+    def resize(self, decision: str, at: dt.datetime, gpus: int) -> None:
+        """Charge so many GPUs for a decision from a moment on; nothing where those are charged."""
+        self._go_on(decision, at, {"gpus": gpus})
+
+    def _go_on(self, decision: str, at: dt.datetime, changes: Mapping[str, object]) -> None:
+        """End the open row, and go on in another; one that would be the same stays open."""
+        self._session.flush()
         open_row = self._session.exec(
             select(GrantRow).where(
                 col(GrantRow.decision) == decision, col(GrantRow.ended).is_(None)
@@ -52,9 +61,15 @@ class Grants:
         if open_row is None:
             return
         rest = {name: getattr(open_row, name) for name in _FIELDS}
+        if all(rest[name] == value for name, value in changes.items()):
+            return
         self.close({decision: (at, Outcome.GIVEN)})
-        rest |= {"owner": owner, "team": team, "begun": at, "waited": 0.0}
-        self._session.add(GrantRow(**rest))
+        self._session.add(GrantRow(**{**rest, **changes, "begun": at, "waited": 0.0}))
+
+    def of(self, request: str) -> tuple[Grant, ...]:
+        """All grants of a request, in the order they were opened."""
+        wanted = select(GrantRow).where(col(GrantRow.request) == request).order_by(col(GrantRow.id))
+        return tuple(_grant(row) for row in self._session.exec(wanted))
 
     def last_end(self, request: str) -> dt.datetime | None:
         """When the request last gave GPUs back; None if it never did."""

@@ -74,7 +74,7 @@ def say_ended(ledger: Ledger, request: Request, ran: float) -> None:
         state=request.state,
         gpus=request.gpus,
         ran=ran,
-        gpu_hours=ledger.held(request.id) / 3600 * request.gpus,
+        gpu_hours=ledger.charged(request.id),
         by=request.ended_by,
     )
     tell(ledger, f"ended:{request.id}", args, request.id, "thread")

@@ -79,6 +79,7 @@ def _repair(ledger: Ledger, repair: Repair) -> tuple[NodeName, ...]:
         admission=repair.admission,
     )
     announce.say_repaired(ledger, mended, repair, to)
+    ledger.resize(mended, mended.gpus)  # also what it had given back
     ledger.act(replacement(mended, repair.admission))
     return to
 

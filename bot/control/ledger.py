@@ -86,6 +86,7 @@ class Ledger:
         self._gauges: list[Gauge] = []
         self._grants: list[Grant] = []
         self._handed: list[Request] = []
+        self._resized: dict[str, int] = {}
         self._started: list[str] = []
         self._void: list[str] = []
         self._ends: dict[str, tuple[dt.datetime, Outcome]] = {}
@@ -94,7 +95,8 @@ class Ledger:
 
     def __bool__(self) -> bool:
         kept = (self._moves, self._amendments, self._notices, self._handled, self._samples)
-        return any(kept) or any((self._gauges, self._settings, self._interventions))
+        others = (self._gauges, self._settings, self._interventions, self._resized)
+        return any(kept) or any(others)
 
     @property
     def handled(self) -> tuple[int, ...]:
@@ -203,21 +205,11 @@ class Ledger:
         self._amendments.setdefault(request_id, Changes()).update(changes)
         return self._keep(dataclasses.replace(request, **changes))
 
-    def held(self, request_id: str) -> float:
-        """Seconds for which the request has held GPUs, in all its attempts."""
+    def charged(self, request_id: str) -> float:
+        """GPU-hours that the request has been charged so far, in all its attempts."""
         with self._store.read() as view:
-            story = [(line.after, line.at) for line in view.transitions.of(request_id)]
-        story += [
-            (move.after, move.at)
-            for move in self._moves
-            if move.request == request_id and move.after is not None
-        ]
-        total, since = 0.0, None
-        for state, at in story:
-            if since is not None:
-                total += (at - since).total_seconds()
-            since = at if state.holding else None
-        return total + ((self.at - since).total_seconds() if since is not None else 0.0)
+            grants = view.grants.of(request_id)
+        return sum(grant.hours(grant.begun, self.at) for grant in grants)
 
     def say(self, notice: Notice) -> None:
         """Have a notice sent once the step is stored; the last of a key wins.
@@ -274,6 +266,10 @@ class Ledger:
     def hand_over(self, request: Request) -> None:
         """Charge what a request holds to its new owner and team from now on."""
         self._handed.append(request)
+
+    def resize(self, request: Request, gpus: int) -> None:
+        """Charge a request for so many GPUs from now on."""
+        self._resized[request.decision] = gpus
 
     def gauge(self, gauge: Gauge) -> None:
         """Keep a sample of the cluster."""
@@ -368,6 +364,8 @@ class Ledger:
         for request in self._handed:
             owner, team = request.workload.owner, request.workload.team
             work.grants.hand_over(request.decision, self.at, owner=owner, team=team)
+        for decision, gpus in self._resized.items():
+            work.grants.resize(decision, self.at, gpus)
         work.grants.close(self._ends)
         for gauge in self._gauges:
             work.gauges.put(gauge)

@@ -92,6 +92,9 @@ def _progress(engine: Engine, ledger: Ledger, event: Shrunk | Saved) -> None:
         engine.apply(events.Checkpointed(workload=event.workload, at=event.saved))
     else:
         engine.apply(events.Counted(workload=event.workload, alive=event.left, at=event.at))
+        if request.admission is not None:
+            left = replace(request.admission, assignments=event.left)
+            ledger.resize(request, left.gpus(request.workload))
 
 
 def _gone(engine: Engine, ledger: Ledger, event: Gone) -> None:

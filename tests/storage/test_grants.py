@@ -104,6 +104,27 @@ def test_what_is_handed_over_is_charged_to_both(store: Store) -> None:
     assert second.waited == 0.0
 
 
+def test_what_is_given_back_in_part_is_charged_for_less_from_then_on(store: Store) -> None:
+    with store.write() as work:
+        work.grants.open(grant("R-1001/1"))
+        for at, gpus in ((1, 8), (2, 4), (3, 4), (5, 8), (6, 0)):  # the same twice is once
+            work.grants.resize("R-1001/1", later(at * HOUR), gpus)
+        work.grants.close({"R-1001/1": (later(9 * HOUR), Outcome.FINISHED)})
+        work.grants.resize("R-1001/1", later(10 * HOUR), 8)  # it is over
+        work.grants.open(grant("R-1002/1"))
+    with store.read() as view:
+        parts = view.grants.of("R-1001")
+        assert view.grants.of("R-1003") == ()
+    assert [(one.gpus, one.begun, one.ended) for one in parts] == [
+        (8, AT, later(2 * HOUR)),
+        (4, later(2 * HOUR), later(5 * HOUR)),
+        (8, later(5 * HOUR), later(6 * HOUR)),
+        (0, later(6 * HOUR), later(9 * HOUR)),
+    ]
+    assert [one.waited for one in parts] == [60.0, 0.0, 0.0, 0.0]
+    assert [one.outcome for one in parts] == [*3 * [Outcome.GIVEN], Outcome.FINISHED]
+
+
 def test_old_load_is_pruned_and_nothing_else(store: Store) -> None:
     with store.write() as work:
         for number, source in enumerate((Source.TRACE, Source.TRACE, Source.CHAT), start=1001):

@@ -6,9 +6,12 @@ import datetime as dt
 
 import pytest
 
+from bot.asks import Period
+from bot.clock import moment
 from bot.clusters.base import Shrunk
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.progress import UNSAVED_AT_MOST
+from bot.reports import ReportView
 from scheduler.invariants import check_invariants
 from scheduler.model import WorkloadId
 from scheduler.rest import Readiness
@@ -225,6 +228,61 @@ def test_who_says_another_wrong_time_each_minute_is_not_told_each_time(house: Ku
     assert len(said(house, "Ignored")) == UNSAVED_AT_MOST
     annotate(house, path, stamp(house.clock.now()))
     assert checkpoint(house) == house.clock.now()
+
+
+def charged(house: KubeHouse) -> list[tuple[int, float]]:
+    """The GPUs and seconds of each part of what `train` is charged."""
+    now = moment(house.clock.now())
+    with house.store.read() as view:
+        parts = view.grants.of(house.request("train").id)
+    return [(one.gpus, ((one.ended or now) - one.begun).total_seconds()) for one in parts]
+
+
+def test_what_is_charged_is_what_was_held(house: KubeHouse) -> None:
+    house.create_job("train", pods=4, gpus=8)
+    house.run(3)
+    house.step(3600.0)
+    finish(house, 1, 2)
+    house.run(1)
+    house.step(1800.0)
+    house.restart()
+    house.run(2)
+    house.step(1800.0)
+    assert charged(house) == [(32, 3600.0), (16, 3600.0)]
+    finish(house, 0)
+    house.run(2)
+    house.step(3600.0)
+    finish(house, 3)
+    house.run(2)
+    assert charged(house) == [(32, 3600.0), (16, 3600.0), (8, 3600.0)]
+    (told,) = house.said("ended")
+    assert told.notice.args["gpu_hours"] == 32 + 16 + 8
+    report = house.desk.report(Period.WEEK)
+    assert isinstance(report, ReportView)
+    assert report.gpu_hours == 32 + 16 + 8
+    assert report.waits.starts == 1
+
+
+def test_who_is_mended_is_charged_for_all_again_until_it_has_given_back(house: KubeHouse) -> None:
+    house.create_job("train", pods=3, gpus=8, backoffLimit=6)
+    house.run(3)
+    house.step(3600.0)
+    finish(house, 2)
+    house.run(1)
+    house.step(3600.0)
+    lost = house.bound()["train-0"]
+    house.api.kubelet.silence(lost)
+    house.api.change_node(lost, ready=False)
+    house.step()
+    house.step()
+    assert [gpus for gpus, _ in charged(house)] == [24, 16, 24]
+    house.step(600.0)
+    house.api.kubelet.vanish(lost)
+    house.pass_time(30.0)
+    house.run(4)
+    assert house.state("train") is S.RUNNING
+    assert used(house) == 16
+    assert [gpus for gpus, _ in charged(house)] == [24, 16, 24, 16]
 
 
 def checkpoint(house: KubeHouse) -> float | None:
