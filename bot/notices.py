@@ -206,6 +206,7 @@ class ChangedArgs(Args):
     """Somebody (`actor`) changed a request, or `given` it to another owner.
 
     `ends` is an epoch second, None while it waits. `yours` is true for whoever has got it.
+    `again`: it was held, and waits again.
     """
 
     kind: Literal[NoticeKind.CHANGED] = NoticeKind.CHANGED
@@ -217,6 +218,7 @@ class ChangedArgs(Args):
     changes: tuple[FieldChange, ...]
     ends: float | None = None
     yours: bool = False
+    again: bool = False
 
 
 class FlippedArgs(Args):

@@ -10,7 +10,8 @@ from bot.notice_parts import Args, NoticeKind
 class NotTakenArgs(Args):
     """An object of the cluster cannot become a request; to its owner, else to on-call.
 
-    `refusal` is as `bot.refusals` writes it.
+    `refusal` is as `bot.refusals` writes it. `request` is what it was while it waited, and what is
+    held until it can be again; empty if it has never been one.
     """
 
     kind: Literal[NoticeKind.NOT_TAKEN] = NoticeKind.NOT_TAKEN
@@ -18,6 +19,7 @@ class NotTakenArgs(Args):
     namespace: str
     name: str
     refusal: dict[str, Any]
+    request: str = ""
 
 
 class ReplicaArgs(Args):

@@ -145,10 +145,15 @@ class Lapsed:
 
 
 class RestCause(enum.StrEnum):
-    """Why somebody rests. LATE: its own pods; UNPLACED: the cluster had no room for them."""
+    """Why somebody rests. LATE: its own pods; UNPLACED: the cluster had no room for them.
+
+    SPOILED: what it stands for was changed so that it cannot be asked for; then nothing but another
+    change there ends it.
+    """
 
     LATE = "late"
     UNPLACED = "unplaced"
+    SPOILED = "spoiled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

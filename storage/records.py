@@ -57,7 +57,8 @@ class ObjectRef:
     """An object of the cluster; `uid` tells it from a later one of the same name.
 
     `form` is another whenever it asks for something else. `family` is what it is a replica of.
-    `adopted` says that it ran before we knew of it.
+    `adopted` says that it ran before we knew of it. `members` is of a group of pods, which has
+    no uid: another whenever other pods make it up.
     """
 
     kind: str
@@ -67,6 +68,7 @@ class ObjectRef:
     form: str = ""
     family: FamilyRef | None = None
     adopted: bool = False
+    members: str = ""
 
     @property
     def family_key(self) -> str | None:

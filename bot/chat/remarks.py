@@ -24,7 +24,7 @@ def remark(args: notices.NoticeArgs | Refused, name: Name, words: Words | None =
             text = said.refused(args)
         case notices.NotTakenArgs():
             refusal = read_refusal(args.refusal)
-            text = join(" ", [said.refused(refusal), said.not_taken_next()])
+            text = join(" ", [said.refused(refusal), said.not_taken_next(args)])
         case notices.AdmittedArgs():
             owner = escape(name(args.owner))
             text = join(". ", [said.admitted_title(args), said.admitted(args, owner)])

@@ -169,6 +169,38 @@ class Saved:
     at: Seconds
 
 
+class FlawKind(enum.StrEnum):
+    """What keeps an object from being a request.
+
+    SHORT: a group lacks pods. MIXED: its pods differ in a mark of ours. UNLIKE: its pods of one
+    role differ in what they ask for. LOOSE: its pods wait although it is not held itself, so it
+    cannot start as a whole. ELSEWHERE: its pods are made by another than the cluster's own
+    controller for such objects.
+    """
+
+    SHORT = "short"
+    MIXED = "mixed"
+    UNLIKE = "unlike"
+    LOOSE = "loose"
+    ELSEWHERE = "elsewhere"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flaw:
+    """What is wrong: of a group, the mark it is about, and how many pods of how many are there.
+
+    `values` are those of the mark, the role, or the name of who makes the pods.
+    `lasting` is of one that has been short for so long that its pods will not come by themselves.
+    """
+
+    kind: FlawKind
+    mark: str = ""
+    values: tuple[str, ...] = ()
+    there: int = 0
+    size: int = 0
+    lasting: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotSaved:
     """What an object says of the time at which it saved its progress cannot be; told once.
@@ -187,9 +219,8 @@ class Wanted:
     """An object that somebody made in the cluster waits to be let in; told again when it changes.
 
     `marks` are its labels and annotations of ours, without the prefix, as they were written.
-    `leaving` are the uids of other replicas of its family that are being deleted. `held` is false
-    where its pods wait although it is not held itself: it cannot start as a whole. `manager` is
-    who makes its pods where that is not the cluster's own controller for such objects.
+    `leaving` are the uids of other replicas of its family that are being deleted. What has a
+    `flaw` cannot start as it is.
     """
 
     ref: ObjectRef
@@ -198,8 +229,7 @@ class Wanted:
     created: Seconds
     at: Seconds
     leaving: frozenset[str] = frozenset()
-    held: bool = True
-    manager: str | None = None
+    flaw: Flaw | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,11 +306,15 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """Take the gang's pods away, all of them, after `grace` seconds at the most."""
+    """Take the gang's pods away, all of them, after `grace` seconds at the most.
+
+    `begun` is the Start that it takes back, for a cluster that was not there when it was told.
+    """
 
     workload: WorkloadId
     decision: str
     grace: Seconds
+    begun: Start | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from bot.fields import FieldChange
 from bot.leases import HeldUp
 from bot.terms import Terms
 from scheduler.model import Seconds
-from storage.records import Audience, DeskEvent, EventKind, Request, Source
+from storage.records import Audience, DeskEvent, EventKind, Json, Request, Source
 
 
 def say_lease_ending(
@@ -66,8 +66,13 @@ def say_changed(
     owner: str,
     request: Request,
     changes: Sequence[FieldChange],
+    *,
+    again: bool = False,
 ) -> None:
-    """Tell the thread what was changed by whom, and each owner, old and new, who did not do it."""
+    """Tell the thread what was changed by whom, and each owner, old and new, who did not do it.
+
+    `again` says that it was held, and waits again.
+    """
     if request.source is Source.TRACE:
         return
     args = notices.ChangedArgs(
@@ -78,6 +83,7 @@ def say_changed(
         given=order.kind is EventKind.GIVE,
         changes=tuple(changes),
         ends=request.lease_ends.timestamp() if request.lease_ends else None,
+        again=again,
     )
     key = f"changed:{order.id}"
     tell(ledger, key, args, request.id, "thread")
@@ -86,3 +92,17 @@ def say_changed(
             yours = args.given and person == args.owner
             mine = args.model_copy(update={"yours": yours})
             put(ledger, f"{key}:{person}", mine, Audience.PERSON, request.id, person)
+
+
+def say_held(ledger: Ledger, order: DeskEvent, request: Request, refusal: Json) -> None:
+    """Tell the thread that a request is held, for its object cannot be asked for as it is now."""
+    if request.ref is None:
+        return
+    args = notices.NotTakenArgs(
+        what=request.ref.kind,
+        namespace=request.ref.namespace,
+        name=request.ref.name,
+        refusal=dict(refusal),
+        request=request.id,
+    )
+    tell(ledger, f"held:{order.id}", args, request.id, "thread")

@@ -19,7 +19,7 @@ from bot.control.ledger import Ledger
 from bot.fields import FieldChange
 from scheduler import events
 from scheduler.engine import Engine
-from scheduler.model import Workload
+from scheduler.model import Rest, RestCause, Workload
 from scheduler.standing import EngineError
 from storage.records import DeskEvent, EventKind, Json, ObjectRef, Request
 from storage.states import RequestState
@@ -30,8 +30,10 @@ HOLDS = frozenset({S.ADMITTED, S.RUNNING})
 ORDER = "order"  # the detail of a story line that names the event it comes from
 REASONS = {EventKind.EXTEND: "extended", EventKind.EDIT: "edited", EventKind.GIVE: "given"}
 REF = "ref"  # the object, where it was changed in the cluster itself: only while it waits
+REFUSAL = "refusal"  # why it cannot be asked for as it is now, and is held
 _REF = TypeAdapter(ObjectRef)
 _WORKLOAD = TypeAdapter(Workload)
+_REFUSAL = TypeAdapter(dict[str, object])
 _CHANGES = TypeAdapter(tuple[FieldChange, ...])
 
 
@@ -50,7 +52,8 @@ def write_change(before: Workload, after: Workload, changes: Sequence[FieldChang
 def carry_out(engine: Engine, ledger: Ledger, order: DeskEvent) -> None:
     """Change a request as ordered, unless it has ended or is another by now.
 
-    One that rests is tried again: it may be what was wanting.
+    One that rests is tried again, it may be what was wanting; but not what is held for its object's
+    sake, unless that was changed.
     """
     request = ledger.get(order.request)
     before = _WORKLOAD.validate_python(order.args["before"])
@@ -62,16 +65,21 @@ def carry_out(engine: Engine, ledger: Ledger, order: DeskEvent) -> None:
     ref = None if REF not in order.args else _REF.validate_python(order.args[REF])
     if request.state is not S.WAITING and (ref is not None or request.state not in HOLDS):
         return
-    after = dataclasses.replace(after, queued=current.queued, barred=current.barred, rest=None)
+    rest = after.rest if ref is not None else spoiled(current)
+    after = dataclasses.replace(after, queued=current.queued, barred=current.barred, rest=rest)
+    if ref is not None and after == current:  # other pods, that ask for the same
+        ledger.amend(request.id, ref=ref)
+        return
     try:
         engine.apply(events.Amended(workload=after, at=ledger.now))
     except EngineError:
         log.exception("event %d (%s of %s) cannot be done", order.id, order.kind, request.id)
         return
     changes = _CHANGES.validate_python(order.args["changes"])
+    refusal = _REFUSAL.validate_python(order.args.get(REFUSAL, {}))
     changed = ledger.note(
         request.id,
-        reason=REASONS[order.kind],
+        reason="held" if refusal else REASONS[order.kind],
         actor=order.actor,
         details={ORDER: order.id, "changes": order.args["changes"]},
         workload=after,
@@ -82,7 +90,17 @@ def carry_out(engine: Engine, ledger: Ledger, order: DeskEvent) -> None:
         ledger.hand_over(changed)
     if request.state is S.WAITING:
         ledger.void_estimate(changed)
-    announce_changes.say_changed(ledger, order, current.owner, changed, changes)
+    if refusal:
+        announce_changes.say_held(ledger, order, changed, refusal)
+        return
+    again = spoiled(current) is not None and changed.workload.rest is None
+    announce_changes.say_changed(ledger, order, current.owner, changed, changes, again=again)
+
+
+def spoiled(workload: Workload) -> Rest | None:
+    """The rest of who is held until its object is changed."""
+    rest = workload.rest
+    return rest if rest is not None and rest.cause is RestCause.SPOILED else None
 
 
 def _lease_ends(request: Request, after: Workload) -> dt.datetime | None:

@@ -20,7 +20,7 @@ from bot.terms import Terms
 from scheduler import events
 from scheduler.engine import Engine
 from scheduler.history import Sample
-from scheduler.model import TeamName, Usage, WorkloadId
+from scheduler.model import Seconds, TeamName, Usage, WorkloadId
 from scheduler.standing import EngineError
 from storage.records import Request, UsageSample
 from storage.states import FINAL, RequestState
@@ -143,7 +143,8 @@ def _restore(
             Stop(
                 workload=request.workload.id,
                 decision=request.decision,
-                grace=terms.grace(request.admission.queue),
+                grace=_grace_left(request, terms.grace(request.admission.queue), ledger.now),
+                begun=start(request, request.admission),
             )
         )
     elif observed is None or not current:
@@ -155,6 +156,11 @@ def _restore(
     else:
         for node in observed.missing:
             engine.apply(events.NodeLost(node=node, workload=observed.workload))
+
+
+def _grace_left(request: Request, grace: Seconds, now: Seconds) -> Seconds:
+    """What is left of the time that it was given when it was told to go."""
+    return max(0.0, min(grace, request.changed.timestamp() + grace - now))
 
 
 def _stop(observed: Observed, terms: Terms) -> Stop:

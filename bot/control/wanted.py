@@ -17,8 +17,8 @@ from typing import TypeVar
 from bot import notices
 from bot.asks import Ask
 from bot.clock import moment
-from bot.clusters.base import ClusterEvent, Unwanted, Wanted
-from bot.control.changes import REF, write_change
+from bot.clusters.base import ClusterEvent, Flaw, FlawKind, Unwanted, Wanted
+from bot.control.changes import REF, REFUSAL, spoiled, write_change
 from bot.control.families import LABEL, Families, in_order, read_count
 from bot.control.ledger import LOOP
 from bot.control.orders import OBJECT_GONE
@@ -28,7 +28,17 @@ from bot.refusals import write_refusal
 from bot.terms import NAME_AT_MOST, Terms
 from bot.views import RefusalCode, Refused
 from scheduler.layout import MODEL_LABEL
-from scheduler.model import GPU, PodSet, Priority, Refusal, Seconds, Spend, Workload
+from scheduler.model import (
+    GPU,
+    PodSet,
+    Priority,
+    Refusal,
+    Rest,
+    RestCause,
+    Seconds,
+    Spend,
+    Workload,
+)
 from storage.records import Audience, EventKind, Notice, ObjectRef, Person, Request, Source
 from storage.requests import number_of
 from storage.states import RequestState
@@ -72,6 +82,7 @@ class WantedDesk:
         with self.store.read() as view:
             known = view.requests.for_objects({*(one.ref.uid for one in wanted), *unwanted})
             families = Families.read(view, wanted, unwanted, now)
+        waiting = {uid: one for uid, one in known.items() if not one.state.final}
         planned = [
             (one, self._plan(one, check, now, guaranteed=families.guarantees(one)))
             for one in in_order(wanted)
@@ -80,9 +91,12 @@ class WantedDesk:
         added: list[tuple[Wanted, Workload]] = []
         with self.store.write(fence) as work:
             for one, found in planned:
-                before = known.get(one.ref.uid)
+                before = waiting.get(one.ref.uid)
                 if isinstance(found, Refused):
-                    refused.append((one.ref, self._tell(work, one, found, now)))
+                    if before is not None:
+                        _hold(work, before, one, found, now)
+                    if not _may_grow(one):
+                        refused.append((one.ref, self._tell(work, one, before, found, now)))
                 elif before is None:
                     added.append((one, families.seated(one, found)))
                 else:
@@ -106,12 +120,15 @@ class WantedDesk:
         self, wanted: Wanted, check: Check, now: Seconds, *, guaranteed: bool | None
     ) -> Workload | Refused:
         teams = () if wanted.marks.get("team") else tuple(map(str, self.terms.teams))
-        if wanted.manager is not None:
-            return refuse(RefusalCode.MANAGED_ELSEWHERE, manager=wanted.manager)
-        if not wanted.held:
+        flaw = wanted.flaw
+        if flaw is not None and flaw.kind is FlawKind.ELSEWHERE:
+            return refuse(RefusalCode.MANAGED_ELSEWHERE, manager=flaw.values[0])
+        if flaw is not None and flaw.kind is FlawKind.LOOSE:
             return refuse(RefusalCode.NOT_HELD, teams)
         if not wanted.marks.get("team"):  # whoever came by kubectl may be anybody
             return _bad_mark("team", "", teams)
+        if flaw is not None:
+            return _bad_group(flaw)
         ask = read_ask(wanted, guaranteed=guaranteed)
         if isinstance(ask, Refused):
             return ask
@@ -145,7 +162,7 @@ class WantedDesk:
         return person if person.teams else dataclasses.replace(person, teams=(team,))
 
     def _tell(
-        self, work: Work, wanted: Wanted, refused: Refused, now: Seconds
+        self, work: Work, wanted: Wanted, before: Request | None, refused: Refused, now: Seconds
     ) -> notices.NotTakenArgs:
         owner = self._owner(wanted.marks).id
         family = wanted.ref.family
@@ -158,6 +175,7 @@ class WantedDesk:
             namespace=wanted.ref.namespace,
             name=name,
             refusal=dict(write_refusal(refused)),
+            request="" if before is None else before.id,
         )
         known = owner != LOOP
         if not known and not wanted.marks.get("team"):  # it stands on the object, and is nobody's
@@ -167,7 +185,7 @@ class WantedDesk:
                 key=f"not-taken:{which}:{wanted.ref.form}:{refused.code}",
                 kind=args.kind,
                 audience=Audience.PERSON if known else Audience.ONCALL,
-                request=None,
+                request=args.request or None,
                 target=owner if known else None,
                 args=args.model_dump(mode="json"),
             ),
@@ -241,9 +259,33 @@ def _bad_mark(label: str, value: str, right: tuple[str, ...]) -> Refused:
     return refuse(RefusalCode.BAD_MARK, right, label=f"gpubot.dev/{label}", value=value[:63])
 
 
+def _bad_group(flaw: Flaw) -> Refused:
+    if flaw.kind is FlawKind.SHORT:
+        return refuse(RefusalCode.GROUP_SHORT, there=flaw.there, size=flaw.size)
+    if flaw.kind is FlawKind.MIXED:
+        return refuse(RefusalCode.GROUP_MIXED, flaw.values, label=flaw.mark)
+    return refuse(RefusalCode.GROUP_UNLIKE, label=flaw.mark, role=flaw.values[0])
+
+
 def _is_news(known: Request | None, wanted: Wanted) -> bool:
-    """Something new, or another than it was; what has ended stays as it is."""
-    return known is None or (not known.state.final and known.ref != wanted.ref)
+    """Something new, or another than it was; what has ended stays as it is.
+
+    A group has no uid: one of other pods than that which ended is new. What is held is looked at
+    each time.
+    """
+    told = not _may_grow(wanted)
+    if known is None or known.ref is None:
+        return told
+    if known.state.final:
+        members = known.ref.members
+        return told and members not in ("", wanted.ref.members)
+    return known.ref != wanted.ref or spoiled(known.workload) is not None
+
+
+def _may_grow(wanted: Wanted) -> bool:
+    """Whether it is a group of which more pods are to come: nothing is wrong with it yet."""
+    flaw = wanted.flaw
+    return flaw is not None and flaw.kind is FlawKind.SHORT and not flaw.lasting
 
 
 def _add(
@@ -282,7 +324,10 @@ def _add(
 def _amend(
     work: Work, before: Request, wanted: Wanted, planned: Workload, terms: Terms, now: Seconds
 ) -> None:
-    """An object that was changed while it waits: at its old place unless it asks for more."""
+    """An object that was changed while it waits: at its old place unless it asks for more.
+
+    Other pods that ask for the same change nothing, but that what was held is so no more.
+    """
     old = before.workload
     after = dataclasses.replace(
         named(planned, before.id),
@@ -291,11 +336,33 @@ def _amend(
         raised=old.raised,
         replica=old.replica,
     )
-    if demands_more(old, after, terms):
+    if before.ref is not None and before.ref.form == wanted.ref.form:
+        after = old if spoiled(old) is None else dataclasses.replace(old, rest=None)
+    elif demands_more(old, after, terms):
         after = dataclasses.replace(after, created=now, raised=0)
     changes = changes_of(old, after, terms)
     order = {**write_change(old, after, changes), REF: dataclasses.asdict(wanted.ref)}
     work.events.add(EventKind.EDIT, before.id, after.owner, moment(now), order)
+
+
+def _hold(work: Work, before: Request, wanted: Wanted, refused: Refused, now: Seconds) -> None:
+    """What waits cannot be asked for as it is now: it keeps its place and is not tried.
+
+    Its form stays that which was asked for last, so that nothing else starts in its name.
+    """
+    if before.ref is None or (
+        spoiled(before.workload) is not None and before.ref.members == wanted.ref.members
+    ):
+        return
+    rest = Rest(cause=RestCause.SPOILED, tries=0, most=None, until=None)
+    after = dataclasses.replace(before.workload, rest=rest)
+    ref = dataclasses.replace(before.ref, members=wanted.ref.members)
+    order = {
+        **write_change(before.workload, after, ()),
+        REF: dataclasses.asdict(ref),
+        REFUSAL: write_refusal(refused),
+    }
+    work.events.add(EventKind.EDIT, before.id, before.workload.owner, moment(now), order)
 
 
 def _let_go(work: Work, known: Request | None, now: Seconds) -> None:

@@ -123,4 +123,4 @@ def not_taken(voice: Voice, args: notices.NotTakenArgs, _: Audience) -> Message:
     """To its owner or to on-call: why an object of the cluster is no request."""
     words = voice.words
     why = words.refused(read_refusal(args.refusal))
-    return build([Lines(words.not_taken(args)), Lines(why), Lines(words.not_taken_next())])
+    return build([Lines(words.not_taken(args)), Lines(why), Lines(words.not_taken_next(args))])

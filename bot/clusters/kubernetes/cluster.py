@@ -29,19 +29,19 @@ from bot.clusters.base import (
     Start,
     Stop,
     Unwanted,
-    Wanted,
 )
 from bot.clusters.kubernetes import names, patches, waiting
 from bot.clusters.kubernetes.connection import Connection, Refused
 from bot.clusters.kubernetes.facts import JOB_SET, Amounts, PodFacts
 from bot.clusters.kubernetes.fleet import PATIENCE, Fleet
 from bot.clusters.kubernetes.gangs import Gang, end_of, gang_on, is_granted, is_ready, ref_of
+from bot.clusters.kubernetes.groups import GROUP, POD
 from bot.clusters.kubernetes.holds import Holds
 from bot.clusters.kubernetes.jobs import CHANGED, JobGangs
 from bot.clusters.kubernetes.jobsets import JobSetGangs
 from bot.clusters.kubernetes.mirror import Changes, Mirror, hold_key
 from bot.clusters.kubernetes.outside import seen_pod
-from bot.clusters.kubernetes.pods import GROUP, POD, PodGangs
+from bot.clusters.kubernetes.pods import PodGangs
 from bot.clusters.kubernetes.remarks import Remarks
 from bot.clusters.kubernetes.templates import Templates
 from bot.clusters.kubernetes.watching import Pace, Watcher
@@ -100,11 +100,13 @@ class KubernetesCluster:
         self._again: set[str] = set()
         self._unmarked: set[str] = set()  # adopted pods that do not show it yet
         self._refused: list[tuple[str, Refused]] = []
-        self._told_wanted: dict[str, Wanted] = {}
+        self._asked = waiting.Asked()
         self._jobs = JobGangs(connection, self.mirror, self.writer, self.fleet, layout)
         self._job_sets = JobSetGangs(connection, self.mirror, self.writer, self.fleet, layout)
         self._holds = Holds(connection, self.mirror, self.writer, self.fleet)
-        self._pods = PodGangs(connection, self.mirror, self.writer, self.fleet)
+        self._pods = PodGangs(
+            connection, self.mirror, self.writer, self.fleet, layout.readiness.ready_in
+        )
 
     def start(self, seconds: float = 60.0) -> bool:
         """Begin to watch; whether everything was listed in time."""
@@ -170,7 +172,7 @@ class KubernetesCluster:
             self.mirror.take_changes()
             self._events.clear()
             self._touched.clear()
-            self._told_wanted.clear()
+            self._asked.forget()
             self.fleet.recall(now)  # which nodes are lost decides which gangs hold something
             self._find_gangs(now)
             nodes = self.fleet.all()  # what gangs hold is not counted as others'
@@ -198,6 +200,7 @@ class KubernetesCluster:
             self._stop_due(now)
             self._hear_refusals(now)
             changes = self.mirror.take_changes()
+            self._again.update(self._pods.overdue(now))
             failed = set(self.fleet.failed)
             nodes = list(self.fleet.news(changes.nodes | self._touched, now))
             self._touched.clear()
@@ -303,7 +306,7 @@ class KubernetesCluster:
             self._adopt(uid)
             gang = self._by_object.get(uid)
             if gang is None:
-                self._look_for_wanted(uid, now)
+                self._look_for_wanted(uid, now, named=uid in named)
                 continue
             end = self._kind(gang).look(gang, self._events, now)
             if end is not None:
@@ -327,17 +330,16 @@ class KubernetesCluster:
             gang.ref = ref_of(job)
             self._by_object[uid] = gang
 
-    def _look_for_wanted(self, uid: str, now: Seconds) -> None:
+    def _look_for_wanted(self, uid: str, now: Seconds, *, named: bool) -> None:
+        """See what is wanted; `named` says that the object itself has changed, not pods of it."""
         job = self.mirror.work(uid)
         wanted = self._pods.wanted(uid, now) if job is None else waiting.wanted(job, now)
         wanted = wanted or waiting.unheld(job, self.mirror.pods_of(uid), now)
-        if wanted is not None:
-            before = self._told_wanted.get(uid)
-            if before is None or waiting.differs(before, wanted):
-                self._told_wanted[uid] = wanted
-                self._events.append(wanted)
-        elif self._told_wanted.pop(uid, None) is not None and (job is None or job.end is None):
-            self._events.append(Unwanted(uid=uid, at=now))  # gone, or somebody else let it go
+        ended = job is not None and job.end is not None
+        gone = named and job is None and not self.mirror.pods_of_unit(uid)
+        news = self._asked.news(uid, wanted, now, ended=ended, gone=gone)
+        if news is not None:
+            self._events.append(news)
 
     # ---- what is done
 
@@ -376,6 +378,7 @@ class KubernetesCluster:
             made=made,
             marks=patches.adopt(action) if ref is not None and ref.adopted else None,
             gpus=max((pods.requests.get(GPU, 0) for pods in action.workload.pod_sets), default=0),
+            each={pods.name: pods.requests for pods in action.workload.pod_sets},
         )
 
     def _kind(self, gang: Gang) -> JobGangs | Holds | PodGangs:
@@ -388,7 +391,7 @@ class KubernetesCluster:
     def _stop(self, action: Stop, now: Seconds) -> None:
         if self._told_again(action.decision):
             return
-        gang = self._gangs.get(action.decision)
+        gang = self._gangs.get(action.decision) or self._recall(action)
         if gang is None:  # it never came, and must not come any more
             gone = Gone(
                 workload=action.workload, decision=action.decision, kind=EndKind.STOPPED, at=now
@@ -397,6 +400,17 @@ class KubernetesCluster:
             return
         self._kind(gang).stop(gang, action.grace, now)
         self._again.add(gang.ref.uid)
+
+    def _recall(self, stop: Stop) -> Gang | None:
+        """A gang of pods that were let go before we were there, which is to be stopped."""
+        if stop.begun is None:
+            return None
+        gang = self._gang_of(stop.begun)
+        kind = self._kind(gang)
+        if isinstance(kind, JobGangs) or not kind.has_begun(gang):
+            return None
+        self._keep(gang)
+        return gang
 
     def _replace(self, action: Replace) -> None:
         gang = self._gangs.get(action.decision)
@@ -449,6 +463,7 @@ class KubernetesCluster:
             del self._by_object[gang.ref.uid]
         self._touched |= gang.nodes
         self._again.add(gang.ref.uid)
+        self._asked.doubt(gang.ref.uid)
         self._remember(Gone(workload=gang.workload, decision=gang.decision, kind=kind, at=now))
 
     def _remember(self, gone: Gone) -> None:

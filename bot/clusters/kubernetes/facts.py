@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 
 Amounts = Mapping[ResourceName, int]
 JOB, JOB_SET = "Job", "JobSet"
+MAIN = "main"  # the role of pods that name none
 _NOT_READY = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 _CORDONED = "node.kubernetes.io/unschedulable"
 _NO_ASK = (
@@ -74,7 +75,8 @@ class PodFacts:
     `gates` are the names of its scheduling gates; `labels` and `annotations` only those of our
     prefix; `index` its completion index; `part` the replicated job of its JobSet, and which of its
     Jobs; `host` what its selector says of the node's name; `shape` what it asks for, kept while it
-    waits at our gate. The `owner` of a JobSet's pod is the JobSet, not the Job in between.
+    waits at our gate. The `owner` of a JobSet's pod is the JobSet, not the Job in between. Of a
+    pod of a group, `part` is its role.
     `family` is what it is a replica of.
     """
 
@@ -119,6 +121,7 @@ class PodFacts:
         """What it is admitted by: its uid, or its group's key; None if by a Job or a hold.
 
         One at the gate that wants GPUs for no team waits by itself, to be told what it lacks.
+        What needs no GPUs and was never at the gate is no member of a group.
         """
         is_jobs = self.owner is not None and self.owner.kind in {JOB, JOB_SET}
         if is_jobs or names.REQUEST in self.labels:
@@ -126,7 +129,10 @@ class PodFacts:
         if names.TEAM not in self.labels:
             return self.uid if self.gated and self.requests.get(GPU, 0) else None
         group = self.labels.get(names.GROUP)
-        return self.uid if group is None else f"group:{self.namespace}/{group}"
+        if group is None:
+            return self.uid
+        counts = self.gated or self.requests.get(GPU, 0) or names.DECISION in self.annotations
+        return f"group:{self.namespace}/{group}" if counts else None
 
     @property
     def request(self) -> str | None:
@@ -158,7 +164,7 @@ class PodShape:
     written: tuple[Json, ...] = ()
     gates: tuple[str, ...] = ()
 
-    def pod_set(self, count: int, name: str = "main") -> PodSet:
+    def pod_set(self, count: int, name: str = MAIN) -> PodSet:
         """So many pods of this shape, as they are asked for."""
         return PodSet(
             name=name,
@@ -193,6 +199,7 @@ def pod_of(obj: Json) -> PodFacts:
     phase = status.get("phase")
     index = (meta.get("annotations") or {}).get(names.INDEX)
     owner, part = _owner_of_pod(meta)
+    labels = ours(meta.get("labels"))
     gates = tuple(gate["name"] for gate in spec.get("schedulingGates") or ())
     return PodFacts(
         uid=meta["uid"],
@@ -206,9 +213,9 @@ def pod_of(obj: Json) -> PodFacts:
         gates=gates,
         requests=requests_of(spec, f"pod {meta['namespace']}/{meta['name']}"),
         owner=owner,
-        part=part,
+        part=_role_of(owner, labels) if part is None else part,
         index=int(index) if index is not None and index.isdecimal() else None,
-        labels=ours(meta.get("labels")),
+        labels=labels,
         annotations=ours(meta.get("annotations")),
         host=(spec.get("nodeSelector") or {}).get(names.HOSTNAME),
         disrupted=conditions.get("DisruptionTarget") == "True",
@@ -335,6 +342,13 @@ def _owner_of_pod(meta: Json) -> tuple[Owner | None, tuple[str, int] | None]:
     name = str(labels.get(names.JOB_SET + "jobset-name"))
     found = Owner(kind=JOB_SET, name=name, uid=uid)
     return found, (part, int(number)) if number.isdigit() else None
+
+
+def _role_of(owner: Owner | None, labels: Mapping[str, str]) -> tuple[str, int] | None:
+    """The part that a pod has in its group; None without a group."""
+    if names.GROUP not in labels or (owner is not None and owner.kind in {JOB, JOB_SET}):
+        return None
+    return labels.get(names.ROLE) or MAIN, 0
 
 
 def owner_of(meta: Json) -> Owner | None:

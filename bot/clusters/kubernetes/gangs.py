@@ -18,7 +18,7 @@ from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Json
 from bot.clusters.kubernetes.facts import JOB_SET, Phase, PodFacts, marks_of_no_ask
 from bot.clusters.kubernetes.works import JobEnd, WorkFacts
-from scheduler.model import Admission, NodeName, PodSetAssignment, Seconds, WorkloadId
+from scheduler.model import Admission, NodeName, PodSetAssignment, ResourceName, Seconds, WorkloadId
 from storage.records import ObjectRef
 
 _ADMISSION = TypeAdapter(Admission)
@@ -34,7 +34,8 @@ class Gang:
     `hurt` are the lost nodes that were told. `ending` is how its stop will be told. `bereft`:
     its object is gone, which is told before its end. `made` is the object that we make for it;
     `marks` is what is written on a pod that ran before we knew of it;
-    `gpus` what each pod of a hold was granted; `since` from when on not all of it was ready;
+    `gpus` what each pod of a hold was granted, `each` what one of each part was; `evicted` are
+    the pods that were told to go, by uid; `since` from when on not all of it was ready;
     `ordered`: some of its pods come when others are ready. `left` are the places of each pod set
     that it has not given back, None for all; `saved` is when it saved its progress, as was told,
     and `unsaved` what it said of that and cannot be. `untold`: a new engine is there, which takes
@@ -49,6 +50,7 @@ class Gang:
     marks: Json | None = None
     since: Seconds | None = None
     gpus: int = 0
+    each: Mapping[str, Mapping[ResourceName, int]] = field(default_factory=dict)
     seen: bool = False
     whole: bool = False
     running: bool = False
@@ -63,6 +65,7 @@ class Gang:
     untold: bool = True
     pinned: dict[str, NodeName] = field(default_factory=dict)
     hurt: set[NodeName] = field(default_factory=set)
+    evicted: set[str] = field(default_factory=set)
 
     @property
     def slots(self) -> tuple[NodeName, ...]:
@@ -171,16 +174,17 @@ def end_of(
 def is_granted(gang: Gang, pod: PodFacts) -> bool:
     """Whether the grant is for this pod of the gang.
 
-    Of a JobSet, some parts may want no GPUs, and pods that were done in an earlier run are still
-    there in the next.
+    Of a JobSet or a group, some parts may want no GPUs, and pods that were done in an earlier run
+    are still there in the next.
     """
     if pod.part is None:
         return True
-    mine = _is_of_this_run(gang, pod)
+    mine = is_of_this_run(gang, pod)
     return mine and any(part.name == pod.part[0] for part in gang.admission.assignments)
 
 
-def _is_of_this_run(gang: Gang, pod: PodFacts) -> bool:
+def is_of_this_run(gang: Gang, pod: PodFacts) -> bool:
+    """Whether a pod was let go by the decision that the gang is, or by none yet."""
     return pod.annotations.get(names.DECISION, gang.decision) == gang.decision
 
 
@@ -193,7 +197,7 @@ def is_ready(gang: Gang, pods: Sequence[PodFacts]) -> bool:
     nodes = gang.nodes
     mine = [pod for pod in pods if is_granted(gang, pod)]
     good = sum(
-        (pod.phase is Phase.SUCCEEDED and _is_of_this_run(gang, pod))
+        (pod.phase is Phase.SUCCEEDED and is_of_this_run(gang, pod))
         or (pod.ready and pod.occupies and not pod.terminating and pod.node in nodes)
         for pod in mine
     )

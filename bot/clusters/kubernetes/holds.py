@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 
 from bot.clusters.base import ClusterEvent, EndKind, PodsLost, Started
-from bot.clusters.kubernetes import patches
+from bot.clusters.kubernetes import names, patches
 from bot.clusters.kubernetes.connection import Connection
 from bot.clusters.kubernetes.facts import PodFacts
 from bot.clusters.kubernetes.fleet import Fleet
@@ -32,6 +32,12 @@ class Holds:
     def start(self, gang: Gang) -> EndKind | None:
         """Keep a hold in mind, unless a node of it is not there."""
         return None if all(map(self._fleet.ready, gang.nodes)) else EndKind.LOST
+
+    def has_begun(self, gang: Gang) -> bool:
+        """Whether pods of it were let go that are not over."""
+        return any(
+            pod.annotations.get(names.DECISION) == gang.decision for pod in self._alive(gang)
+        )
 
     def stop(self, gang: Gang, grace: Seconds, now: Seconds) -> None:
         """Have its pods deleted when its grace is over; at once where there are none."""

@@ -17,6 +17,7 @@ PRIORITY = PREFIX + "priority"
 REQUEST = PREFIX + "request"  # by people: "this is what R-1042 was granted for"
 GROUP = PREFIX + "group"  # pods that start together, or not at all
 GROUP_SIZE = PREFIX + "group-size"
+ROLE = PREFIX + "role"  # of a pod in its group: those of one role are all of one shape
 
 GUARANTEED = PREFIX + "guaranteed"  # how many replicas are not preemptible
 

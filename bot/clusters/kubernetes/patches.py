@@ -126,12 +126,15 @@ def adopt(start: Start) -> Json:
     }
 
 
-def let_go(pod: PodFacts, decision: str, host: str) -> Json:
-    """Take our gate off a pod and send it to a host, in one write."""
+def let_go(pod: PodFacts, decision: str, host: str | None) -> Json:
+    """Take our gate off a pod and send it to a host, if it is for one, in one write."""
     others = [{"name": gate} for gate in pod.gates if gate != names.GATE]
+    spec: Json = {"schedulingGates": others or None}
+    if host is not None:
+        spec["nodeSelector"] = {names.HOSTNAME: host}
     return {
         "metadata": {"uid": pod.uid, "annotations": {names.DECISION: decision}},
-        "spec": {"schedulingGates": others or None, "nodeSelector": {names.HOSTNAME: host}},
+        "spec": spec,
     }
 
 

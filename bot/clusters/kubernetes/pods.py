@@ -1,73 +1,72 @@
 """Pods that wait by themselves: single ones, replicas of a Deployment or StatefulSet, and groups.
 
-A group is the pods of a namespace with the same `gpubot.dev/group`, as many as
-`gpubot.dev/group-size` says; nothing is asked for before all of them are there, and all are let
-go together. A replica is a request of its own, so an autoscaler keeps working: its successor,
-after an eviction, is another. Stopping is by eviction, within disruption budgets.
+Nothing is asked for before all pods of a group are there (`groups`), and all are let go together.
+A replica is a request of its own, so an autoscaler keeps working: its successor, after an
+eviction, is another. Stopping is by eviction, within disruption budgets.
 """
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Sequence
 
-from bot.clusters.base import ClusterEvent, EndKind, PodsLost, Started, Wanted
-from bot.clusters.kubernetes import names, patches
+from bot.clusters.base import ClusterEvent, EndKind, FlawKind, PodsLost, Started, Wanted
+from bot.clusters.kubernetes import groups, names, patches
 from bot.clusters.kubernetes.connection import Connection, Json
 from bot.clusters.kubernetes.facts import Phase, PodFacts
 from bot.clusters.kubernetes.fleet import Fleet
-from bot.clusters.kubernetes.gangs import Gang, is_ready, places_for, standing
+from bot.clusters.kubernetes.gangs import (
+    Gang,
+    is_granted,
+    is_of_this_run,
+    is_ready,
+    seats,
+    standing,
+)
+from bot.clusters.kubernetes.groups import role_of
 from bot.clusters.kubernetes.mirror import Mirror
 from bot.clusters.kubernetes.writing import Write, Writer
-from scheduler.model import Admission, NodeName, PodSet, Seconds
-from storage.records import ObjectRef
+from scheduler.model import GPU, Admission, NodeName, Seconds
 
-POD, GROUP = "Pod", "PodGroup"
+_ANYWHERE = NodeName("")  # where a pod is sent that the Kubernetes scheduler finds a node for
 
 
 class PodGangs:
-    """Carries out decisions about pods, under the lock of whoever calls."""
+    """Carries out decisions about pods, under the lock of whoever calls.
+
+    A group that is short is told once more when it has been so for `patience` seconds.
+    """
 
     def __init__(
-        self, connection: Connection, mirror: Mirror, writer: Writer, fleet: Fleet
+        self,
+        connection: Connection,
+        mirror: Mirror,
+        writer: Writer,
+        fleet: Fleet,
+        patience: Seconds,
     ) -> None:
         self._connection, self._mirror, self._writer = connection, mirror, writer
-        self._fleet = fleet
+        self._fleet, self._patience = fleet, patience
+        self._short: dict[str, Seconds] = {}  # since when, by the group's key
+        self._overdue: set[str] = set()
 
     def wanted(self, key: str, now: Seconds) -> Wanted | None:
-        """What the pods of a key ask for; None unless all of them wait, and are there.
+        """What the pods of a key ask for; None if there are none, or not all of them wait."""
+        pods = groups.members(self._mirror.pods_of_unit(key))
+        leaving = self._leaving(pods[0]) if pods else frozenset()
+        found = groups.wanted(key, pods, now, leaving, lasting=key in self._overdue)
+        if found is None or found.flaw is None or found.flaw.kind is not FlawKind.SHORT:
+            self._short.pop(key, None)
+            self._overdue.discard(key)
+        else:
+            self._short.setdefault(key, now)
+        return found
 
-        Of what cannot be taken as it is (no team, a group without a size) its first pod, so that
-        its owner is told.
-        """
-        pods = self._mirror.pods_of_unit(key)
-        first = next(iter(pods), None)
-        if first is None or not all(_waits(pod) for pod in pods):
-            return None
-        size = _size(first)
-        if size is None or names.TEAM not in first.labels:
-            pods = (first,)
-        elif len(pods) < size or len({_form(pod) for pod in pods}) > 1:
-            return None
-        shape = first.shape
-        if shape is None:
-            return None
-        marks = {**first.annotations, **first.labels}
-        return Wanted(
-            ref=ref_of(key, pods),
-            marks={name.removeprefix(names.PREFIX): text for name, text in sorted(marks.items())},
-            pod_sets=(
-                PodSet(
-                    count=len(pods),
-                    requests=shape.requests,
-                    node_selector=shape.node_selector,
-                    affinity=shape.affinity,
-                    tolerations=shape.tolerations,
-                ),
-            ),
-            created=min(pod.created for pod in pods),
-            at=now,
-            leaving=self._leaving(first),
-        )
+    def overdue(self, now: Seconds) -> list[str]:
+        """The keys of groups that have been short for too long by now; each is told once."""
+        late = {key for key, since in self._short.items() if now - since >= self._patience}
+        found = sorted(late - self._overdue)
+        self._overdue |= late
+        return found
 
     def _leaving(self, pod: PodFacts) -> frozenset[str]:
         """The replicas beside this one whose deletion was asked for."""
@@ -85,7 +84,12 @@ class PodGangs:
         if not all(map(self._fleet.ready, gang.nodes)):
             return EndKind.LOST
         gang.whole = any(pod.annotations.get(names.DECISION) == gang.decision for pod in pods)
-        return None
+        return EndKind.STOPPED if self._is_another(gang, pods) else None
+
+    def has_begun(self, gang: Gang) -> bool:
+        """Whether pods of it were let go that are not over."""
+        pods = self.pods_of(gang)
+        return any(self._was_let_go(gang, pod) and not pod.finished for pod in pods)
 
     def stop(self, gang: Gang, grace: Seconds, now: Seconds) -> None:
         """Have its pods evicted when its grace is over."""
@@ -96,11 +100,16 @@ class PodGangs:
                 self.suspend(gang)
 
     def suspend(self, gang: Gang) -> None:
-        """Evict its pods."""
+        """Evict its pods, all of them if any was let go; else they wait on at the gate."""
         gang.stopping = True
-        for pod in self.pods_of(gang):
-            if not pod.finished and not pod.terminating:
+        pods = groups.members(self.pods_of(gang))
+        if any(self._was_let_go(gang, pod) for pod in pods):
+            gang.evicted |= {pod.uid for pod in pods}
+            for pod in pods:
                 self._evict(pod)
+
+    def _was_let_go(self, gang: Gang, pod: PodFacts) -> bool:
+        return not pod.gated or pod.uid in gang.pinned or names.DECISION in pod.annotations
 
     def replace(self, gang: Gang, admission: Admission) -> None:
         """A pod that was sent to a node goes to no other: the gang is stopped whole instead."""
@@ -115,7 +124,7 @@ class PodGangs:
 
     def look(self, gang: Gang, events: list[ClusterEvent], now: Seconds) -> EndKind | None:
         """Let pods go, tell what is new; how it ended if it has."""
-        pods = self.pods_of(gang)
+        pods = [pod for pod in self.pods_of(gang) if not self._is_newcomer(gang, pod)]
         lost = self._fleet.failed
         if not standing(pods, lost) and all(pod.finished or pod.node in lost for pod in pods):
             return self._end(gang, pods)
@@ -127,6 +136,8 @@ class PodGangs:
                 )
         if gang.stopping or gang.stop_at is not None or gang.hurt:
             return None
+        if self._is_another(gang, pods):
+            return EndKind.STOPPED
         self._let_go(gang, pods)
         ready = is_ready(gang, pods)
         gang.since = None if ready else (gang.since or now)
@@ -135,18 +146,41 @@ class PodGangs:
             events.append(Started(workload=gang.workload, decision=gang.decision, at=now))
         return None
 
-    def _end(self, gang: Gang, pods: tuple[PodFacts, ...]) -> EndKind | None:
+    def _is_newcomer(self, gang: Gang, pod: PodFacts) -> bool:
+        """Whether a pod at the gate has come for the next run, after this one was stopped."""
+        return gang.stopping and not (
+            pod.terminating or pod.uid in gang.evicted or self._was_let_go(gang, pod)
+        )
+
+    def _is_another(self, gang: Gang, pods: Sequence[PodFacts]) -> bool:
+        """Whether its pods, of which none has been let go, are not those that were decided on."""
+        if gang.ref.adopted:
+            return False
+        there = groups.members(pods)
+        if not there or any(self._was_let_go(gang, pod) for pod in there):
+            return False
+        return groups.ref_of(gang.ref.uid, there).form != gang.ref.form
+
+    def _end(self, gang: Gang, pods: Sequence[PodFacts]) -> EndKind | None:
         if pods and all(pod.phase is Phase.SUCCEEDED for pod in pods):
             return EndKind.FINISHED
         if any(pod.phase is Phase.FAILED and not pod.disrupted for pod in pods):
             return gang.ending if gang.stopping else EndKind.FAILED
+        if groups.members(self._mirror.pods_of_unit(gang.ref.uid)):
+            return gang.ending  # others are there already, for the next run
         told, gang.bereft = gang.bereft, True  # deleted: that they are gone is told first
         return gang.ending if told else None
 
     def pods_of(self, gang: Gang) -> tuple[PodFacts, ...]:
-        """The pods of a gang, by name and uid; one that was adopted need not show it yet."""
+        """The pods of a gang, by name and uid; one that was adopted need not show it yet.
+
+        What was let go in an earlier run is not among them.
+        """
         adopted = self._mirror.pods.items.get(gang.ref.uid) if gang.ref.adopted else None
-        return self._mirror.pods_of_unit(gang.ref.uid) if adopted is None else (adopted,)
+        if adopted is not None:
+            return (adopted,)
+        pods = self._mirror.pods_of_unit(gang.ref.uid)
+        return tuple(pod for pod in pods if is_of_this_run(gang, pod))
 
     def _mark(self, pod: PodFacts, body: Json) -> None:
         self._writer.put(
@@ -157,28 +191,42 @@ class PodGangs:
             )
         )
 
-    def _let_go(self, gang: Gang, pods: tuple[PodFacts, ...]) -> None:
-        alive = [pod for pod in pods if not pod.finished and not pod.terminating]
-        gang.whole = gang.whole or len(alive) >= len(gang.slots)
+    def _let_go(self, gang: Gang, pods: Sequence[PodFacts]) -> None:
+        """Send the pods of each role to the nodes of their part, when all are there."""
+        alive = [pod for pod in groups.members(pods) if _fits(gang, pod)]
+        hosts = {self._fleet.host(node): node for node in gang.nodes}
+        parts = [
+            (part, [pod for pod in alive if role_of(pod) == part.name])
+            for part in gang.admission.assignments
+        ]
+        gang.whole = gang.whole or all(len(mine) >= part.count for part, mine in parts)
         there = {pod.uid for pod in alive}
         gang.pinned = {uid: node for uid, node in gang.pinned.items() if uid in there}
-        hosts = {self._fleet.host(node): node for node in gang.nodes}
-        places = places_for(gang, pods, hosts)
+        if not gang.whole:
+            return
+        for part, mine in parts:
+            slots = [node for node, count in part.nodes for _ in range(count)]
+            ranks = {pod.uid: pod.index for pod in mine}
+            places = seats(gang, slots, slots, mine, ranks, hosts)
+            for pod in mine:
+                node = places.get(pod.uid)
+                if node is not None:
+                    gang.pinned[pod.uid] = node
+                    self._send(gang, pod, node)
         for pod in alive:
-            node = places.get(pod.uid)
-            if node is not None:
-                gang.pinned[pod.uid] = node
-                self._send(gang, pod, node)
+            if pod.gated and not is_granted(gang, pod) and not pod.requests.get(GPU, 0):
+                gang.pinned[pod.uid] = _ANYWHERE
+                self._send(gang, pod, None)
 
-    def _send(self, gang: Gang, pod: PodFacts, node: NodeName) -> None:
-        body = patches.let_go(pod, gang.decision, self._fleet.host(node))
-        self._writer.put(
-            Write(
-                about=pod.uid,
-                what=f"let a pod of {gang.decision} go",
-                send=lambda: self._connection.patch(pod.path, body),
-            )
-        )
+    def _send(self, gang: Gang, pod: PodFacts, node: NodeName | None) -> None:
+        host = None if node is None else self._fleet.host(node)
+        body = patches.let_go(pod, gang.decision, host)
+
+        def send() -> None:
+            if not gang.stopping:  # it may have waited for long
+                self._connection.patch(pod.path, body)
+
+        self._writer.put(Write(about=pod.uid, what=f"let a pod of {gang.decision} go", send=send))
 
     def _evict(self, pod: PodFacts) -> None:
         body = {
@@ -196,32 +244,9 @@ class PodGangs:
         )
 
 
-def ref_of(key: str, pods: tuple[PodFacts, ...]) -> ObjectRef:
-    """What names the pods of a key, and what they ask for."""
-    first = pods[0]
-    group = first.labels.get(names.GROUP)
-    asked = (len(pods), _form(first))
-    return ObjectRef(
-        kind=POD if group is None else GROUP,
-        namespace=first.namespace,
-        name=group or first.name,
-        uid=key,
-        form=hashlib.sha256(repr(asked).encode()).hexdigest()[:12],
-        family=first.family if group is None else None,
-    )
-
-
-def _form(pod: PodFacts) -> str:
-    return repr((pod.shape, sorted(pod.labels.items())))
-
-
-def _waits(pod: PodFacts) -> bool:
-    return pod.gated and not pod.terminating and not pod.finished
-
-
-def _size(pod: PodFacts) -> int | None:
-    """How many pods belong together; None where that cannot be read."""
-    if names.GROUP not in pod.labels:
-        return 1
-    text = pod.labels.get(names.GROUP_SIZE, "")
-    return int(text) if text.isdigit() and int(text) > 0 else None
+def _fits(gang: Gang, pod: PodFacts) -> bool:
+    """Whether a pod at the gate takes no more than was granted for one of its role."""
+    granted = gang.each.get(role_of(pod))
+    if granted is None or not pod.gated:
+        return True
+    return all(amount <= granted.get(name, 0) for name, amount in pod.requests.items())

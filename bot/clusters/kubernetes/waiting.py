@@ -1,4 +1,4 @@
-"""What waits for us in the cluster without being known: a Job or JobSet that a person made.
+"""What waits for us in the cluster without being known, and what was told of it.
 
 One that is not suspended, whose pods wait at the gate all the same, is told as what it is: its
 owner would wait for ever without a word. Without the label we see its pods alone.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from bot.clusters.base import Wanted
+from bot.clusters.base import Flaw, FlawKind, Unwanted, Wanted
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.facts import JOB, JOB_SET, PodFacts, marks_of_no_ask
 from bot.clusters.kubernetes.gangs import ref_of
@@ -33,7 +33,7 @@ def wanted(work: WorkFacts, now: Seconds) -> Wanted | None:
         pod_sets=work.pod_sets,
         created=work.created,
         at=now,
-        manager=work.manager,
+        flaw=_elsewhere(work),
     )
 
 
@@ -62,9 +62,14 @@ def unheld(work: WorkFacts | None, pods: Sequence[PodFacts], now: Seconds) -> Wa
         pod_sets=(),
         created=0.0 if work is None else work.created,
         at=now,
-        held=False,
-        manager=None if work is None else work.manager,
+        flaw=_elsewhere(work) or Flaw(kind=FlawKind.LOOSE),
     )
+
+
+def _elsewhere(work: WorkFacts | None) -> Flaw | None:
+    if work is None or work.manager is None:
+        return None
+    return Flaw(kind=FlawKind.ELSEWHERE, values=(work.manager,))
 
 
 def is_at_gate(pod: PodFacts) -> bool:
@@ -81,6 +86,43 @@ def _is_loose(work: WorkFacts) -> bool:
     return not (ours or work.suspended or work.deleting or work.end is not None)
 
 
-def differs(before: Wanted, after: Wanted) -> bool:
+class Asked:
+    """What was told that people want, so that each is told once, and that it is over."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, Wanted] = {}
+        self._doubted: set[str] = set()
+
+    def forget(self) -> None:
+        """Tell everything anew."""
+        self._told.clear()
+        self._doubted.clear()
+
+    def doubt(self, uid: str) -> None:
+        """Tell anew what is wanted of an object whose gang is over."""
+        self._doubted.add(uid)
+
+    def news(
+        self, uid: str, wanted: Wanted | None, now: Seconds, *, ended: bool, gone: bool
+    ) -> Wanted | Unwanted | None:
+        """What is to be told of an object; None if nothing is.
+
+        `ended`: its work is done; `gone`: it is no more, which is told whatever was told before.
+        """
+        doubted = uid in self._doubted
+        self._doubted.discard(uid)
+        if wanted is not None:
+            before = self._told.get(uid)
+            if before is not None and not doubted and not _differs(before, wanted):
+                return None
+            self._told[uid] = wanted
+            return wanted
+        told = self._told.pop(uid, None) is not None
+        if ended or not (told or gone):
+            return None
+        return Unwanted(uid=uid, at=now)  # gone, or somebody else let it go
+
+
+def _differs(before: Wanted, after: Wanted) -> bool:
     """Whether something else is asked for now."""
     return dataclasses.replace(before, at=after.at, leaving=after.leaving) != after

@@ -229,6 +229,19 @@ NOT_TAKEN = notices.NotTakenArgs(
         "instead": None,
     },
 )
+HELD = NOT_TAKEN.model_copy(
+    update={
+        "what": "PodGroup",
+        "request": "R-1042",
+        "refusal": {
+            "refused": "group-short",
+            "args": {"there": 3, "size": 4},
+            "near": [],
+            "limit": None,
+            "instead": None,
+        },
+    }
+)
 
 
 def messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
@@ -260,4 +273,5 @@ def messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]
     yield "status-by-hand", lambda: [status(voice, view)]
     yield "stuck", lambda: [told(STUCK, Audience.ONCALL)]
     yield "not-taken", lambda: [told(NOT_TAKEN, Audience.PERSON)]
+    yield "held", lambda: [told(HELD, Audience.THREAD)]
     yield "displaced-owner", lambda: [told(each, Audience.PERSON) for each in displaced()]

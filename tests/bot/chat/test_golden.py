@@ -100,6 +100,7 @@ _DOMAINS: tuple[dict[str, int | float | str], ...] = (
 """A required level that no domain can hold now."""
 _HELD: dict[str, int | float | str] = {"cause": "late", "tries": 4, "most": 4}
 """It was not ready in time too often."""
+_SPOILED: dict[str, int | float | str] = {"cause": "spoiled", "tries": 0}
 _LOWERED = {**_FIGURES[WaitReason.QUOTA], "limit": 4, "available": 4, "lowered": 1}
 """Quota that people have lowered for a while."""
 
@@ -173,7 +174,12 @@ def _reasons(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]
         "reasons-quota-lowered",
         lambda: [requests.card(voice, _because(WaitReason.QUOTA, _LOWERED))],
     )
-    yield "reasons-held", lambda: [requests.card(voice, _because(WaitReason.RESTING, _HELD))]
+    yield (
+        "reasons-held",
+        lambda: [
+            requests.card(voice, _because(WaitReason.RESTING, each)) for each in (_HELD, _SPOILED)
+        ],
+    )
 
 
 def _reports(voice: Voice) -> list[Message]:
@@ -240,6 +246,11 @@ def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]
     yield "lease-over", _notice(voice, saying.UNPROTECTED, Audience.PERSON)
     yield "handed-over", _notice(voice, saying.HANDED, Audience.PERSON)
     yield "changed-thread", _notice(voice, saying.CHANGED, Audience.THREAD)
+    again = [
+        saying.CHANGED.model_copy(update={"again": True, "changes": changes})
+        for changes in (saying.CHANGED.changes, ())
+    ]
+    yield "held-no-more", lambda: [alerts.notice(voice, one, Audience.THREAD) for one in again]
     yield (
         "undeliverable",
         _notice(

@@ -65,6 +65,17 @@ _STORY: dict[str, str] = {
     "drained": "节点排空",
     "queue-gone": "队列已不存在",
     "not-understood": "无法识别",
+    "extended": "已续期",
+    "edited": "已修改",
+    "given": "已转让",
+    "held": "已搁置",
+    "no-quota": "没有配额",
+    "pods-finished": "pod 已完成",
+    "pods-failed": "pod 失败",
+    "pods-stopped": "pod 被停止",
+    "pods-lost": "pod 随节点丢失",
+    "pods-late": "pod 没有按时就绪",
+    "pods-unplaced": "pod 没有按时排到节点上",
 }
 """Why a request changed its state; a code that is not here is shown as it is."""
 

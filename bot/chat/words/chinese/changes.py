@@ -84,7 +84,15 @@ class Changes(Standing):
         return say("排队位置不变。")
 
     def told_change(self, args: notices.ChangedArgs, actor: Markup, names: Names) -> Markup:
-        """For thread and owners: who changed what."""
+        """For thread and owners: who changed what; that it is held no more."""
+        if args.again:
+            return say(
+                "*重新排队* · {request}：它所代表的对象已在集群中改好{what}，将重新尝试。",
+                request=args.request,
+                what=say("（{what}）", what=self.field_changes(args.changes, names))
+                if args.changes
+                else "",
+            )
         what = self.field_changes(args.changes, names)
         word = "已转让" if args.given else "已修改"
         ends = say("到 {ends} 为止。", ends=date(args.ends)) if args.ends else Markup()

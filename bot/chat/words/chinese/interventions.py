@@ -310,15 +310,28 @@ class Interventions(Previews):
         )
 
     def not_taken(self, args: notices.NotTakenArgs) -> Markup:
-        """An object of the cluster cannot become a request; why is said below."""
+        """An object of the cluster cannot become a request, or be one still; why is said below."""
+        if args.request:
+            return say(
+                "*已搁置* · {request}：{what} `{where}` 在等待时被改动，现在的样子不能成为请求：",
+                request=args.request,
+                what=args.what,
+                where=f"{args.namespace}/{args.name}",
+            )
         return say(
             "*未受理* · {what} `{where}` 在集群中等待，但不能成为请求：",
             what=args.what,
             where=f"{args.namespace}/{args.name}",
         )
 
-    def not_taken_next(self) -> Markup:
+    def not_taken_next(self, args: notices.NotTakenArgs) -> Markup:
         """What to do about it."""
+        if args.request:
+            return say(
+                "期间不会尝试启动，位置保留。用 kubectl 改好后会自动重新排队；"
+                "要放弃请发 `/gpu cancel {request}` 。",
+                request=args.request,
+            )
         return say("它会继续等待。用 kubectl 修改后会重新检查。")
 
     def lasting_title(self) -> Markup:

@@ -15,7 +15,7 @@ from scheduler.model import GPU, Basis, Figure, RestCause, Verdict, WaitReason
 
 _SHORT: dict[WaitReason, str] = {
     WaitReason.PAUSED: "队列已暂停",
-    WaitReason.RESTING: "pod 未就绪，暂停重试",
+    WaitReason.RESTING: "暂停重试",
     WaitReason.MISCONFIGURED: "队列配置有误",
     WaitReason.EXCEEDS_LIMIT: "超过上限",
     WaitReason.NO_FLAVOR: "没有匹配的 GPU",
@@ -48,6 +48,9 @@ _THEN: dict[WaitReason, str] = {
     WaitReason.RESTING: "无需操作；修改请求会立即结束暂停。",
 }
 """What follows where it is known until when that lasts."""
+
+_SPOILED = "已搁置：它所代表的对象在集群中被改动，现在的样子不能成为请求。"
+_MEND = "请在集群中改好（原因见其消息串）；位置保留，改好后自动重新排队。"
 
 _BASIS: dict[Basis, str] = {
     Basis.DECLARED: "依据是现在占用者的租期。",
@@ -115,6 +118,8 @@ class Reasons(Units):
         return Markup()
 
     def _resting(self, figures: Figures) -> Markup:
+        if str(figures.text("cause") or "") == RestCause.SPOILED:
+            return say(_SPOILED)
         tries, most, until = (figures.number(key) for key in ("tries", "most", "until"))
         late = str(figures.text("cause") or "") != RestCause.UNPLACED
         said = say("pod 没有按时{what}", what="全部就绪" if late else "排到节点上")
@@ -152,8 +157,9 @@ class Reasons(Units):
         if verdict.reason is WaitReason.QUOTA and asked and free is not None and asked > free:
             text = "那里再空出 {short:,} 卡后启动；少要一些会更快。"
             return say(text, short=int(asked - max(0, free)))
-        if verdict.reason in _THEN and figures.number("until"):
-            return say(_THEN[verdict.reason])
+        spoiled = str(figures.text("cause") or "") == RestCause.SPOILED
+        if verdict.reason in _THEN and (spoiled or figures.number("until")):
+            return say(_MEND if spoiled else _THEN[verdict.reason])
         longest = figures.number("seconds")
         if verdict.reason is WaitReason.RESERVED and longest is not None and longest >= MINUTE:
             text = "租期不超过 {longest}的话，现在就可以先启动。"

@@ -32,6 +32,9 @@ class TurnedDown(Units):
             RefusalCode.NOT_HELD: self._not_held,
             RefusalCode.MANAGED_ELSEWHERE: self._managed_elsewhere,
             RefusalCode.NOT_A_CHECKPOINT: self._not_a_checkpoint,
+            RefusalCode.GROUP_SHORT: self._group_short,
+            RefusalCode.GROUP_MIXED: self._group_mixed,
+            RefusalCode.GROUP_UNLIKE: self._group_unlike,
             RefusalCode.REPLICA: self._replica,
             RefusalCode.OF_OBJECT: self._of_object,
             RefusalCode.LEASE_OVER: self._lease_over,
@@ -143,6 +146,31 @@ class TurnedDown(Units):
             value=value,
             ahead=self.span(ahead),
             near=near,
+        )
+
+    def _group_short(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "该组应有 {size:,} 个 pod，现有 {there:,} 个；整组齐了才会启动。请补齐其余 pod，"
+            "或把 `gpubot.dev/group-size` 改为实际数量。",
+            there=int(figures.number("there") or 0),
+            size=int(figures.number("size") or 0),
+        )
+
+    def _group_mixed(self, refused: Refused, figures: Figures) -> Markup:
+        return say(
+            "组内 pod 的标签 `{label}` 不一致: {values} 。一组 pod 是一个请求，请写成相同的值。",
+            label=figures.text("label") or "gpubot.dev/…",
+            values=self.several([_mark(value) for value in refused.near]),
+        )
+
+    def _group_unlike(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "组内角色为 `{role}` 的 pod 要求不一致（GPU、CPU、内存、节点选择器、亲和性或容忍）。"
+            "要求不同的 pod 请用标签 `{label}` 区分，例如 `leader` 和 `worker` 。",
+            role=figures.text("role") or "main",
+            label=figures.text("label") or "gpubot.dev/role",
         )
 
     def _of_object(self, refused: Refused, figures: Figures) -> Markup:
@@ -350,3 +378,7 @@ _STATES: dict[str, str] = {
     RequestState.EVICTING: "驱逐中",
     RequestState.STOPPING: "停止中",
 }
+
+
+def _mark(value: str) -> Markup:
+    return say("`{value}`", value=value) if value else say("(无)")

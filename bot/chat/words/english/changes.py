@@ -82,7 +82,16 @@ class Changes(Standing):
         return say("It keeps its place in line.")
 
     def told_change(self, args: notices.ChangedArgs, actor: Markup, names: Names) -> Markup:
-        """For thread and owners: who changed what."""
+        """For thread and owners: who changed what; that it is held no more."""
+        if args.again:
+            return say(
+                "*Waiting again* · {request}: what it stands for was put right in the cluster"
+                "{what}. It is tried again.",
+                request=args.request,
+                what=say(" ({what})", what=self.field_changes(args.changes, names))
+                if args.changes
+                else "",
+            )
         what = self.field_changes(args.changes, names)
         text = "*Changed* · {request} · {actor}: {what}.{ends}"
         if args.given:

@@ -324,15 +324,29 @@ class Interventions(Previews):
         )
 
     def not_taken(self, args: notices.NotTakenArgs) -> Markup:
-        """An object of the cluster cannot become a request; why is said below."""
+        """An object of the cluster cannot become a request, or be one still; why is said below."""
+        if args.request:
+            return say(
+                "*Held* · {request}: the {what} `{where}` was changed while it waited, and cannot "
+                "be a request as it is now:",
+                request=args.request,
+                what=args.what,
+                where=f"{args.namespace}/{args.name}",
+            )
         return say(
             "*Not taken* · the {what} `{where}` waits in the cluster, but cannot be a request:",
             what=args.what,
             where=f"{args.namespace}/{args.name}",
         )
 
-    def not_taken_next(self) -> Markup:
+    def not_taken_next(self, args: notices.NotTakenArgs) -> Markup:
         """What to do about it."""
+        if args.request:
+            return say(
+                "It is not tried meanwhile and keeps its place. Put it right with kubectl, and it "
+                "waits again by itself; `/gpu cancel {request}` gives it up.",
+                request=args.request,
+            )
         return say("It goes on waiting. Change it with kubectl, and it is looked at again.")
 
     def lasting_title(self) -> Markup:

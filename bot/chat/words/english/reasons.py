@@ -15,7 +15,7 @@ from scheduler.model import GPU, Basis, Figure, RestCause, Verdict, WaitReason
 
 _SHORT: dict[WaitReason, str] = {
     WaitReason.PAUSED: "queue paused",
-    WaitReason.RESTING: "rests after pods that were not ready",
+    WaitReason.RESTING: "is not tried for now",
     WaitReason.MISCONFIGURED: "queue not set up",
     WaitReason.EXCEEDS_LIMIT: "over a limit",
     WaitReason.NO_FLAVOR: "no matching GPUs",
@@ -51,6 +51,15 @@ _THEN: dict[WaitReason, str] = {
     WaitReason.RESTING: "You need not do anything. A change of the request ends the pause at once.",
 }
 """What follows where it is known until when that lasts."""
+
+_SPOILED = (
+    "It is held: what it stands for was changed in the cluster, and cannot be a "
+    "request as it is now."
+)
+_MEND = (
+    "Put it right there; its thread says what is wrong. It keeps its place and waits again by "
+    "itself."
+)
 
 _BASIS: dict[Basis, str] = {
     Basis.DECLARED: "That goes by the leases of those who are there now.",
@@ -119,6 +128,8 @@ class Reasons(Units):
         return Markup()
 
     def _resting(self, figures: Figures) -> Markup:
+        if str(figures.text("cause") or "") == RestCause.SPOILED:
+            return say(_SPOILED)
         tries, most, until = (figures.number(key) for key in ("tries", "most", "until"))
         late = str(figures.text("cause") or "") != RestCause.UNPLACED
         what = "were not all ready" if late else "did not get onto their nodes"
@@ -158,8 +169,9 @@ class Reasons(Units):
         if verdict.reason is WaitReason.QUOTA and asked and free is not None and asked > free:
             text = "It starts when {short:,} more come free there, or sooner if you ask for fewer."
             return say(text, short=int(asked - max(0, free)))
-        if verdict.reason in _THEN and figures.number("until"):
-            return say(_THEN[verdict.reason])
+        spoiled = str(figures.text("cause") or "") == RestCause.SPOILED
+        if verdict.reason in _THEN and (spoiled or figures.number("until")):
+            return say(_MEND if spoiled else _THEN[verdict.reason])
         longest = figures.number("seconds")
         if verdict.reason is WaitReason.RESERVED and longest is not None and longest >= MINUTE:
             text = "It could go ahead now with a lease of at most {longest}."

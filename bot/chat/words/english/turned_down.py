@@ -32,6 +32,9 @@ class TurnedDown(Units):
             RefusalCode.NOT_HELD: self._not_held,
             RefusalCode.MANAGED_ELSEWHERE: self._managed_elsewhere,
             RefusalCode.NOT_A_CHECKPOINT: self._not_a_checkpoint,
+            RefusalCode.GROUP_SHORT: self._group_short,
+            RefusalCode.GROUP_MIXED: self._group_mixed,
+            RefusalCode.GROUP_UNLIKE: self._group_unlike,
             RefusalCode.REPLICA: self._replica,
             RefusalCode.OF_OBJECT: self._of_object,
             RefusalCode.LEASE_OVER: self._lease_over,
@@ -152,6 +155,34 @@ class TurnedDown(Units):
             value=value,
             ahead=self.span(ahead),
             near=near,
+        )
+
+    def _group_short(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        there, size = int(figures.number("there") or 0), int(figures.number("size") or 0)
+        return say(
+            "{there:,} of its {size} are there, and it starts only whole. Make the others, or give "
+            "the number that there is as `gpubot.dev/group-size`.",
+            there=there,
+            size=self.count(size, "pod"),
+        )
+
+    def _group_mixed(self, refused: Refused, figures: Figures) -> Markup:
+        return say(
+            "Its pods differ in the label `{label}`: {values}. They are one request, so give all "
+            "of them the same.",
+            label=figures.text("label") or "gpubot.dev/…",
+            values=self.several([_mark(value) for value in refused.near]),
+        )
+
+    def _group_unlike(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "Its pods of the role `{role}` differ in what they ask for (GPUs, CPU, memory, node "
+            "selector, affinity or tolerations). Pods that ask for different things in one group "
+            "are told apart by the label `{label}`, such as `leader` and `worker`.",
+            role=figures.text("role") or "main",
+            label=figures.text("label") or "gpubot.dev/role",
         )
 
     def _of_object(self, refused: Refused, figures: Figures) -> Markup:
@@ -372,3 +403,7 @@ _STATES: dict[str, str] = {
     RequestState.EVICTING: "being evicted",
     RequestState.STOPPING: "stopping",
 }
+
+
+def _mark(value: str) -> Markup:
+    return say("`{value}`", value=value) if value else say("none")

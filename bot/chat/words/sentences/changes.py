@@ -18,7 +18,7 @@ class Changes(Protocol):
         ...
 
     def told_change(self, args: notices.ChangedArgs, actor: Markup, names: Names) -> Markup:
-        """For thread and owners: who changed what."""
+        """For thread and owners: who changed what; that it is held no more."""
         ...
 
     def yours_now(self, args: notices.ChangedArgs) -> Markup:

@@ -111,7 +111,7 @@ class Interventions(Protocol):
         """An object of the cluster cannot become a request; why is said below."""
         ...
 
-    def not_taken_next(self) -> Markup:
+    def not_taken_next(self, args: notices.NotTakenArgs) -> Markup:
         """What to do about it."""
         ...
 

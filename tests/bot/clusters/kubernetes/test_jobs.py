@@ -7,9 +7,11 @@ import dataclasses
 import pytest
 
 from bot.clusters.kubernetes import names
+from scheduler.model import Rest, RestCause
 from storage.records import Audience
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse
+from tests.bot.clusters.kubernetes.world import TEAM
 from tests.bot.house import ADA, LEA
 
 
@@ -179,6 +181,39 @@ def test_a_job_that_is_changed_while_it_waits_is_asked_for_anew(house: KubeHouse
     request = house.request("second")
     assert request.workload.gpus == 16
     assert request.workload.priority_class == "high"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ({"gpubot.dev/preemptible": "maybe"}, {"gpubot.dev/preemptible": None}),
+        ({"gpubot.dev/lease": "soon"}, {"gpubot.dev/lease": "2h"}),
+    ],
+    ids=["put back", "put right"],
+)
+def test_a_job_that_is_changed_to_what_cannot_be_asked_for_is_held(
+    house: KubeHouse, wrong: dict[str, str], right: dict[str, str | None]
+) -> None:
+    house.create_job("first", pods=4)
+    house.run()
+    house.create_job("second", pods=4)
+    house.run()
+    before = house.request("second")
+    path = f"/apis/batch/v1/namespaces/{TEAM}/jobs/second"
+    house.person.patch(path, {"metadata": {"labels": wrong}})
+    house.run()
+    house.finish_pods()
+    house.run(4)
+    held = house.request("second")
+    assert (held.state, held.attempt) == (S.WAITING, 0)
+    assert held.workload.rest == Rest(cause=RestCause.SPOILED, tries=0, most=None, until=None)
+    heard = sorted(item.notice.audience for item in house.said("not-taken"))
+    assert heard == [Audience.PERSON, Audience.THREAD]
+    house.person.patch(path, {"metadata": {"labels": right}})
+    house.run(4)
+    after = house.request("second")
+    assert (after.state, after.attempt) == (S.RUNNING, 1)
+    assert after.workload.created == before.workload.created
 
 
 def test_what_was_changed_in_chat_is_not_changed_back(house: KubeHouse) -> None:

@@ -62,7 +62,6 @@ def drive(house: KubeHouse, rounds: int) -> None:
         house.let_pods_run()
         house.settle()
         if house.doom is not None and house.doom.dead:
-            house.doom = None
             house.restart()
         check_truth(house)
 

@@ -114,8 +114,9 @@ class World:
         return self.cluster
 
     def restart(self) -> None:
-        """The bot dies: nothing more is written, nothing is remembered."""
+        """The bot dies: nothing more is written, nothing is remembered; the next one lives."""
         self.cluster.close()
+        self.doom = None
         self.open()
 
     # ---- what people and the cluster do
