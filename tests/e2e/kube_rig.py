@@ -95,7 +95,6 @@ class KubeRig(KubeRoom):
     def restart_bot(self) -> None:
         """The bot ends and comes back: database, API server and workspace are left."""
         self.bot.stop()
-        self.house.doom = None
         self.house.restart()
         self.bot = self.join(self.house.core)
 

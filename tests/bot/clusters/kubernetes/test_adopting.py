@@ -155,7 +155,6 @@ def test_a_bot_that_dies_while_it_marks_the_pod_goes_on_with_it(
     house.doom = Doom(1, sent=sent)
     house.step()
     house.settle()
-    house.doom = None
     house.restart()
     house.run(4)
     request = only(house)
