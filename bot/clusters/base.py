@@ -131,11 +131,11 @@ class NodeFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeSuspect:
-    """Several gangs, by id, were not ready in time because of their pods on one node."""
+class NodeSlow:
+    """A gang was not ready in time because of its pods on a node."""
 
     node: NodeName
-    workloads: tuple[WorkloadId, ...]
+    workload: WorkloadId
     at: Seconds
 
 
@@ -246,7 +246,7 @@ ClusterEvent = (
     | NodeSeen
     | NodeGone
     | NodeFailed
-    | NodeSuspect
+    | NodeSlow
     | PodsLost
     | Shrunk
     | Saved

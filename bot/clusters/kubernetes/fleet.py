@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
 from collections.abc import Callable, Iterable, Iterator
 
-from bot.clusters.base import ClusterEvent, NodeFailed, NodeGone, NodeSeen, NodeSuspect
+from bot.clusters.base import ClusterEvent, NodeFailed, NodeGone, NodeSeen, NodeSlow
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.facts import Amounts, PodFacts
 from bot.clusters.kubernetes.mirror import Mirror
 from scheduler.model import Node, NodeName, Seconds, WorkloadId
 
-log = logging.getLogger(__name__)
-
-MARKS_AT_MOST = 3  # different gangs that one node may hold up within `MARKED_FOR`
-MARKED_FOR: Seconds = 3600.0
 PATIENCE = 60.0
 """A node that is not ready for so long has failed: a kubelet that restarts is back by then."""
 
@@ -35,8 +30,7 @@ class Fleet:
         self._mirror, self._uncounted, self._patience = mirror, uncounted, patience
         self._told: dict[NodeName, Node] = {}
         self._down: dict[NodeName, Seconds] = {}
-        self._marks: dict[NodeName, dict[WorkloadId, Seconds]] = {}
-        self._suspects: list[NodeSuspect] = []
+        self._slow: dict[tuple[NodeName, WorkloadId], NodeSlow] = {}
 
     def recall(self, now: Seconds) -> None:
         """Find out which nodes have failed, from a mirror that was not followed until now."""
@@ -55,8 +49,8 @@ class Fleet:
 
     def news(self, changed: Iterable[NodeName], now: Seconds) -> Iterator[ClusterEvent]:
         """What is to be told of these nodes, and of those whose time has run out."""
-        suspects, self._suspects = self._suspects, []
-        yield from suspects
+        slow, self._slow = self._slow, {}
+        yield from slow.values()
         for name in sorted(changed):
             node = self._now(name)
             before = self._told.get(name)
@@ -77,15 +71,8 @@ class Fleet:
             yield NodeFailed(name=name, at=now)
 
     def mark(self, name: NodeName, workload: WorkloadId, now: Seconds) -> None:
-        """A gang was not ready in time because of a pod there; after several that is told."""
-        marks = self._marks.setdefault(name, {})
-        marks[workload] = now
-        recent = {one: at for one, at in marks.items() if now - at < MARKED_FOR}
-        self._marks[name] = recent
-        if len(recent) >= MARKS_AT_MOST:
-            log.warning("node %s holds up gangs: %s", name, ", ".join(sorted(recent)))
-            self._suspects.append(NodeSuspect(node=name, workloads=tuple(sorted(recent)), at=now))
-            self._marks.pop(name)
+        """A gang was not ready in time because of a pod there: that is told."""
+        self._slow[name, workload] = NodeSlow(node=name, workload=workload, at=now)
 
     def usable(self, name: NodeName) -> bool:
         """Whether pods can be sent to a node."""

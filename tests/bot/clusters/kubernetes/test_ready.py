@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.byhand import Wish
-from bot.control.suspects import AVOIDED_FOR
+from bot.control.suspects import AVOIDED_FOR, MARKED_FOR
 from scheduler.model import WaitReason, WorkloadId
 from scheduler.rest import Readiness
 from storage.audit import InterventionKind
@@ -209,6 +209,52 @@ def test_that_a_node_is_avoided_outlives_a_restart_and_ends_by_hand(house: KubeH
     wish = Wish(kind=InterventionKind.UNDRAIN, target=node, reason="looked at it")
     house.desk.intervene(ANA.id, wish, key="k", confirmed=True)
     house.step()
+    assert closed(house) == set()
+
+
+def late_one(house: KubeHouse, name: str) -> str:
+    """A small Job is not ready in time on the node that it went to, and is deleted; the node."""
+    house.create_job(name, pods=1, gpus=2)
+    begin(house)
+    (node,) = {str(pod["spec"]["nodeName"]) for pod in house.pods()}
+    house.step(READY_WITHIN)
+    house.settle()
+    house.step()
+    house.delete_job(name)
+    house.settle()
+    house.step()
+    return node
+
+
+def test_whom_a_node_has_held_up_is_known_after_a_restart(house: KubeHouse) -> None:
+    for number in range(2, 7):
+        house.api.change_node(f"n{number}", ready=False)
+    for number in range(3):
+        assert closed(house) == set()
+        assert late_one(house, f"j{number}") == "n1"
+        if number < 2:
+            house.restart()
+            house.step()
+    assert closed(house) == {"n1"}
+    (told,) = house.said("node-avoided")
+    assert told.notice.args["held_up"] == [house.request(f"j{n}").id for n in range(3)]
+
+
+def test_what_lies_an_hour_back_or_was_told_does_not_count(house: KubeHouse) -> None:
+    for number in range(2, 7):
+        house.api.change_node(f"n{number}", ready=False)
+    for number in range(2):
+        late_one(house, f"j{number}")
+    house.step(MARKED_FOR)
+    late_one(house, "j2")
+    assert house.said("node-avoided") == []
+    for number in range(3, 5):
+        late_one(house, f"j{number}")
+    assert closed(house) == {"n1"}
+    wish = Wish(kind=InterventionKind.UNDRAIN, target="n1", reason="looked at it")
+    house.desk.intervene(ANA.id, wish, key="k", confirmed=True)
+    house.run(2)
+    late_one(house, "j5")
     assert closed(house) == set()
 
 
