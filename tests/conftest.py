@@ -1,16 +1,47 @@
-"""What holds for every test."""
+"""What holds for every test, and for the processes that tests start."""
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from storage import engines
 
 _LIBRARIES = ("uvicorn", "slack_bolt", "slack_sdk", "apscheduler", "alembic")
+_MEMORY = Path("/dev/shm")  # noqa: S108 - each run makes a folder of its own in it
+_ROOM = 2 << 30  # bytes: some ten times what a run has there at once
+
+
+def _compile_once() -> None:
+    """Three workers and a hundred processes read the same modules; the image may forbid caches."""
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def _keep_files_in_memory() -> None:
+    """Databases are made and thrown away by the thousand; on a disk that takes a minute more."""
+    usable = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK)
+    if usable and shutil.disk_usage(_MEMORY).free >= _ROOM:
+        tempfile.tempdir = os.environ["TMPDIR"] = str(_MEMORY)
+
+
+_compile_once()
+_keep_files_in_memory()
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays until the end: it need not be looked through for garbage."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(autouse=True)
