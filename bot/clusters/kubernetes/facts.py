@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 
 Amounts = Mapping[ResourceName, int]
 JOB, JOB_SET = "Job", "JobSet"
+_GROUPS = {JOB: "batch", JOB_SET: "jobset.x-k8s.io"}
 MAIN = "main"  # the role of pods that name none
 _NOT_READY = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 _CORDONED = "node.kubernetes.io/unschedulable"
@@ -352,10 +353,13 @@ def _role_of(owner: Owner | None, labels: Mapping[str, str]) -> tuple[str, int] 
 
 
 def owner_of(meta: Json) -> Owner | None:
-    """What controls an object."""
+    """What controls an object. A Job of another API group (Volcano's) is another kind than ours."""
     for one in meta.get("ownerReferences") or ():
         if one.get("controller"):
-            return Owner(kind=str(one["kind"]), name=str(one["name"]), uid=str(one["uid"]))
+            kind, group = str(one["kind"]), str(one.get("apiVersion") or "").partition("/")[0]
+            if group and group != _GROUPS.get(kind, group):
+                kind = f"{kind}.{group}"
+            return Owner(kind=kind, name=str(one["name"]), uid=str(one["uid"]))
     return None
 
 

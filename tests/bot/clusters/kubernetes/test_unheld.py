@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from bot.clusters.kubernetes import names
-from bot.clusters.kubernetes.connection import Json
+from bot.clusters.kubernetes import names, waiting
+from bot.clusters.kubernetes.connection import Json, Refused
+from bot.clusters.kubernetes.facts import pod_of
 from storage.records import Recipe, RecipeKind
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse
 from tests.bot.clusters.kubernetes.test_remarks import said
 from tests.bot.clusters.kubernetes.world import JOB_SETS, TEAM, wait_until
 from tests.bot.house import ADA, an_ask
-from tests.kube.samples import job, job_set, part
+from tests.kube.samples import job, job_set, part, pod
 
 JOBS = f"/apis/batch/v1/namespaces/{TEAM}/jobs"
 
@@ -45,8 +46,8 @@ def test_a_job_without_a_team_is_told_so_once_whatever_its_pods_do(guarded: Kube
     assert (regarding["kind"], regarding["name"], regarding["uid"]) == ("Job", "train", uid)
     assert "`gpubot.dev/team` is missing. Right would be" in event["message"]
     assert "`suspend: true`" in event["message"]
-    for pod in guarded.pods():  # their successors have other names
-        path = f"/api/v1/namespaces/{TEAM}/pods/{pod['metadata']['name']}"
+    for one in guarded.pods():  # their successors have other names
+        path = f"/api/v1/namespaces/{TEAM}/pods/{one['metadata']['name']}"
         guarded.person.delete(path, {"gracePeriodSeconds": 0})
         guarded.pass_time(15.0)
         guarded.run()
@@ -96,7 +97,7 @@ def test_a_job_set_is_told_as_a_whole(guarded: KubeHouse) -> None:
     guarded.restart()
     body = job_set("train", part("a", pods=2), part("b", replicas=2), suspend=False)
     uid = guarded.person.post(JOB_SETS, body)["metadata"]["uid"]
-    settle_without_mirror(guarded)
+    guarded.run()
     (event,) = said(guarded, "Refused")
     regarding = event["involvedObject"]
     assert (regarding["kind"], regarding["name"], regarding["uid"]) == ("JobSet", "train", uid)
@@ -105,12 +106,32 @@ def test_a_job_set_is_told_as_a_whole(guarded: KubeHouse) -> None:
     assert guarded.state("train") is S.RUNNING
 
 
-def settle_without_mirror(house: KubeHouse) -> None:
-    """Go round while the mirror lacks a JobSet that has no label."""
-    for _ in range(3):
-        house.api.controllers.settle()
-        house.control.step()
-    assert house.cluster.writer.wait(5.0)
+def test_the_label_alone_is_refused_and_says_what_else_is_needed(guarded: KubeHouse) -> None:
+    bare_job(guarded)
+    guarded.run()
+    with pytest.raises(Refused, match="set suspend to true in the same change"):
+        change(guarded, f"{JOBS}/train", {}, team="nlp")
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "unit"),
+    [
+        ("batch/v1", "Job", None),
+        ("batch.volcano.sh/v1alpha1", "Job", "p"),
+        ("jobset.x-k8s.io/v1alpha2", "JobSet", None),
+        ("example.com/v1", "JobSet", "p"),
+        ("", "Job", None),
+    ],
+)
+def test_pods_of_a_job_of_another_api_group_wait_by_themselves(
+    group: str, kind: str, unit: str | None
+) -> None:
+    body = pod("train-0", gpus=8)
+    owner = {"apiVersion": group, "kind": kind, "name": "train", "uid": "u", "controller": True}
+    meta = {"uid": "p", "namespace": TEAM, "resourceVersion": "1", "ownerReferences": [owner]}
+    facts = pod_of({**body, "metadata": {**body["metadata"], **meta}})
+    assert facts.unit == unit
+    assert waiting.is_at_gate(facts) is (unit is None)
 
 
 def test_what_runs_without_us_is_none_of_our_business(house: KubeHouse) -> None:
@@ -161,9 +182,9 @@ def test_pods_of_what_the_bot_made_are_no_strays_when_they_are_heard_of_first(
     wait_until(lambda: bool(late), "the Job to be heard of")
     wait_until(lambda: len(house.cluster.mirror.pods.items) == 2, "its pods to be heard of")
     house.control.step()
-    assert all(waits(pod) for pod in house.pods())
+    assert all(waits(one) for one in house.pods())
     assert said(house, "Refused", "nlp") == []
 
 
-def waits(pod: Json) -> bool:
-    return bool(pod["spec"]["schedulingGates"] == [{"name": names.GATE}])
+def waits(one: Json) -> bool:
+    return bool(one["spec"]["schedulingGates"] == [{"name": names.GATE}])

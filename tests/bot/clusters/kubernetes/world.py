@@ -216,12 +216,14 @@ class World:
         def same() -> bool:
             with store.lock, mirror.lock:
                 pods = {p.body["metadata"]["uid"]: _version(p.body) for p in store.all(POD)}
-                jobs = {
-                    j.body["metadata"]["uid"]: _version(j.body)
-                    for j in store.all(JOB)
-                    if "gpubot.dev/team" in (j.body["metadata"].get("labels") or {})
-                }
-                sets = {j.body["metadata"]["uid"]: _version(j.body) for j in store.all(JOB_SET)}
+                jobs, sets = (
+                    {
+                        j.body["metadata"]["uid"]: _version(j.body)
+                        for j in store.all(kind)
+                        if "gpubot.dev/team" in (j.body["metadata"].get("labels") or {})
+                    }
+                    for kind in (JOB, JOB_SET)
+                )
                 nodes = {n.body["metadata"]["name"]: node_of(dict(n.body)) for n in store.all(NODE)}
                 return (
                     int(nodes_watch.version or 0) >= store.changed(NODE)
