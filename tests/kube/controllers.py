@@ -21,6 +21,7 @@ from tests.kube.kinds import (
     VALIDATING_POLICY,
     Kind,
 )
+from tests.kube.leaderworkersets import LEADER_WORKER_SET, step_leader_worker_sets
 from tests.kube.node_life import step_nodes
 from tests.kube.policies import step_policies
 from tests.kube.scheduling import step_scheduler
@@ -32,6 +33,7 @@ Step = Callable[[Cluster], int]
 _LOOPS: tuple[tuple[Step, tuple[Kind, ...]], ...] = (
     (step_nodes, (NODE,)),
     (step_workloads, (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, POD)),
+    (step_leader_worker_sets, (LEADER_WORKER_SET, STATEFUL_SET, POD)),
     (step_job_sets, (JOB_SET, JOB)),
     (step_jobs, (JOB, POD)),
     (step_garbage, ()),
@@ -70,6 +72,9 @@ class Controllers:
 
     def job_sets(self) -> int:
         return self._run(step_job_sets)
+
+    def leader_worker_sets(self) -> int:
+        return self._run(step_leader_worker_sets)
 
     def policies(self) -> int:
         return self._run(step_policies)

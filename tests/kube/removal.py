@@ -113,9 +113,12 @@ def _pod_grace(live: Stored, options: DeleteOptions) -> int:
 
 def _finalizers(kind: Kind, metadata: Json, options: DeleteOptions) -> list[str]:
     """Those that hold the object, with the one the propagation asks for."""
-    kept = [f for f in metadata.get("finalizers", []) if f not in {ORPHAN, FOREGROUND}]
+    there = metadata.get("finalizers", [])
+    kept = [f for f in there if f not in {ORPHAN, FOREGROUND}]
     wanted = _finalizer_wanted(kind, options)
-    return [*kept, wanted] if kind is not POD and wanted else kept
+    if kind is POD and options.propagation is None and FOREGROUND in there:
+        wanted = FOREGROUND  # the kubelet says nothing of dependents
+    return [*kept, wanted] if wanted else kept
 
 
 def _grace(live: Stored, options: DeleteOptions) -> int:

@@ -134,6 +134,9 @@ def built_in() -> dict[str, Person]:
 
 
 JOB_SET_EDIT = Rule((*_READ, *_WRITE), ("jobset.x-k8s.io",), ("jobsets",))
+LEADER_WORKER_SET_EDIT = Rule(
+    (*_READ, *_WRITE), ("leaderworkerset.x-k8s.io",), ("leaderworkersets",)
+)
 
 
 @dataclass

@@ -66,3 +66,32 @@ def job(name: str, *, pods: int = 4, gpus: int = 8, suspend: bool = True, **labe
             "template": {"spec": pod_spec(gpus, restartPolicy="Never")},
         },
     }
+
+
+def leader_worker_set(
+    name: str,
+    *,
+    replicas: int = 1,
+    size: int = 2,
+    gpus: int = 8,
+    leader: Json | None = None,
+    **spec: object,
+) -> Json:
+    """A LeaderWorkerSet of pods at our gate; `leader` is the pod spec of leaders, if another."""
+    labels = {"gpubot.dev/team": "nlp"}
+
+    def template(pod: Json) -> Json:
+        return {"metadata": {"labels": dict(labels)}, "spec": pod}
+
+    groups: Json = {
+        "size": size,
+        "workerTemplate": template(pod_spec(gpus, schedulingGates=[{"name": GATE}])),
+    }
+    if leader is not None:
+        groups["leaderTemplate"] = template(leader)
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": name},
+        "spec": {"replicas": replicas, "leaderWorkerTemplate": groups, **spec},
+    }

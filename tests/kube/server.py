@@ -21,14 +21,15 @@ What there is:
 - `api.advance(seconds)` moves the clock: watches time out, bookmarks come. Nothing else happens by
   itself; with `wall_clock=True` time runs as usual.
 - `api.controllers`: `.jobs()`, `.workloads()` (Deployments, ReplicaSets, StatefulSets),
-  `.job_sets()`, `.garbage()`, `.nodes()`, `.budgets()`, `.schedule()`; each makes one pass and
-  gives back how many objects it wrote. `.settle()` repeats all until nothing changes.
+  `.job_sets()`, `.leader_worker_sets()`, `.garbage()`, `.nodes()`, `.budgets()`, `.schedule()`;
+  each makes one pass and gives back how many objects it wrote. `.settle()` repeats all until
+  nothing changes.
 - `api.kubelet`: `.start(pod)`, `.finish(pod, exit_code=0)`, `.confirm(pod)` (containers have
   stopped: a terminating pod goes), each by 'namespace/name'; `.start_all()`, `.confirm_all()`;
   `.silence(node)`, `.recover(node)` (`api.cluster.node_grace` is 50 s); `.vanish(node)` (the
   machine is no more, and its pods with it).
-- `api.serve_job_sets()`: JobSet v1alpha2 is installed, until `.withdraw_job_sets()`; other custom
-  kinds by posting their definition and `settle`.
+- `api.serve_job_sets()`: JobSet v1alpha2 is installed, until `.withdraw_job_sets()`;
+  `api.serve_leader_worker_sets()`; other custom kinds by posting their definition and `settle`.
 - `api.grant_shipped_rights()`: the bot has the rights of deploy/kubernetes and no more.
 - `api.policies.install_shipped()`: the admission policies of deploy/kubernetes, evaluated, in
   namespaces made with `api.add_namespace(name, **{"gpubot.dev/managed": "true"})`;
@@ -63,8 +64,9 @@ from tests.kube.faults import Faults
 from tests.kube.jobsets import JOB_SET, guard_job_sets
 from tests.kube.kinds import NODE, POD
 from tests.kube.kubelet import Kubelet, running_pod
+from tests.kube.leaderworkersets import LEADER_WORKER_SET, label_pods
 from tests.kube.policies import Policies, mutate, validate
-from tests.kube.rights import JOB_SET_EDIT, Person, shipped
+from tests.kube.rights import JOB_SET_EDIT, LEADER_WORKER_SET_EDIT, Person, shipped
 
 HOST = "127.0.0.1"
 T = TypeVar("T")
@@ -350,6 +352,12 @@ class ApiServer:
                 self.cluster.store.remove(JOB_SET, one.key)
             self.cluster.kinds.drop(JOB_SET)
         self.cluster.validators.remove(guard_job_sets)
+
+    def serve_leader_worker_sets(self) -> None:
+        """Install LeaderWorkerSet, with its controllers and its webhook for pods."""
+        self.cluster.kinds.add(LEADER_WORKER_SET)
+        self.cluster.gate.give("alice-token", LEADER_WORKER_SET_EDIT)
+        self.cluster.mutators.append(label_pods)
 
     def grant_shipped_rights(self) -> None:
         """Give the bot what the deployment gives it, in place of the rights of the recordings."""

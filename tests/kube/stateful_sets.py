@@ -52,23 +52,36 @@ def _is_ordered(stateful_set: Stored) -> bool:
     return bool(stateful_set.body["spec"]["podManagementPolicy"] == "OrderedReady")
 
 
+def _ordinals(stateful_set: Stored) -> range:
+    start = dig(stateful_set.body, "spec.ordinals.start", 0)
+    return range(start, start + stateful_set.body["spec"]["replicas"])
+
+
 def _fill(cluster: Cluster, stateful_set: Stored, owned: dict[int, Stored], mark: str) -> bool:
     """Make the ordinals that lack; whether the next ones need not be waited for."""
-    for rank in range(stateful_set.body["spec"]["replicas"]):
+    for rank in _ordinals(stateful_set):
         pod = owned.get(rank)
         if pod is not None and is_finished(pod.body) and not is_terminating(pod.body):
             delete_child(cluster, pod)
         elif pod is None and not is_backed_off(cluster, stateful_set):
+            if _is_taken(cluster, stateful_set, rank):
+                return False
             _make(cluster, stateful_set, rank, mark)
         if _is_ordered(stateful_set) and (pod is None or not is_ready(pod.body)):
             return False
     return True
 
 
+def _is_taken(cluster: Cluster, stateful_set: Stored, rank: int) -> bool:
+    """Whether a pod of another has the name still, and ends."""
+    other = cluster.get(POD, stateful_set.key[0], f"{stateful_set.key[1]}-{rank}")
+    return other is not None and is_terminating(other.body)
+
+
 def _shrink(cluster: Cluster, stateful_set: Stored, owned: dict[int, Stored]) -> bool:
     """Take surplus ordinals away, the highest first; whether there are any."""
-    spec, name = stateful_set.body["spec"], stateful_set.key[1]
-    surplus = sorted((rank for rank in owned if rank >= spec["replicas"]), reverse=True)
+    name, wanted = stateful_set.key[1], _ordinals(stateful_set)
+    surplus = sorted((rank for rank in owned if rank not in wanted), reverse=True)
     for rank in surplus:
         if not is_terminating(owned[rank].body):
             delete_child(cluster, owned[rank])
@@ -85,8 +98,10 @@ def _update(cluster: Cluster, stateful_set: Stored, owned: dict[int, Stored], ma
     if strategy["type"] != "RollingUpdate":
         return
     partition = dig(strategy, "rollingUpdate.partition", 0)
-    for rank in range(stateful_set.body["spec"]["replicas"] - 1, partition - 1, -1):
+    for rank in reversed(_ordinals(stateful_set)):
         pod = owned.get(rank)
+        if rank < partition:
+            return
         if pod is None or is_terminating(pod.body):
             return
         if labels_of(pod.body).get(_REVISION) != mark:
