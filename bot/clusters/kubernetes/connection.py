@@ -26,15 +26,20 @@ SILENCE = 90.0  # seconds without anything on a watch, whose bookmarks come ever
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 STEPS = "application/json-patch+json"  # a list of steps, where MERGE is one body
+_WEBHOOK = "failed calling webhook"  # how the server begins to say that one did not answer
 _WORTH_A_RETRY = frozenset({408, 429, 500, 502, 503, 504})
 
 
 class Unanswered(ClusterUnreachable):
-    """No answer, or one that says to come back later: whether a write was done is not known."""
+    """No answer, or one that says to come back later: whether a write was done is not known.
 
-    def __init__(self, message: str, after: float | None = None) -> None:
+    `after` is when to come back, in seconds; `apart` that the server is well, and only what it
+    asks about this object is not: a webhook.
+    """
+
+    def __init__(self, message: str, after: float | None = None, *, apart: bool = False) -> None:
         super().__init__(message)
-        self.after = after
+        self.after, self.apart = after, apart
 
 
 class Refused(Exception):
@@ -199,5 +204,6 @@ def _refusal(method: str, path: str, answer: Any) -> Exception:
     said = f"{method} {path}: {answer.status} {message}"
     if answer.status in _WORTH_A_RETRY:
         after = answer.getheader("Retry-After")
-        return Unanswered(said, float(after) if after and after.isdigit() else None)
+        wait = float(after) if after and after.isdigit() else None
+        return Unanswered(said, wait, apart=_WEBHOOK in message)
     return Refused(answer.status, str(body.get("reason") or ""), message)

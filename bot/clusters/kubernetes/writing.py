@@ -2,10 +2,17 @@
 
 A write is a function that may run more than once, for an answer that was lost says nothing
 about whether it was done. What the API server refuses for good is handed back, not repeated.
+
+A write that has to be tried again waits without a thread, so that however many wait do not hold
+up those of others. When nothing at all gets through, only one is tried at a time, ever less
+often: what sheds load is not to be met by everything that has piled up. The first that gets
+through lets all others go again.
 """
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import logging
 import random
 import threading
@@ -20,9 +27,9 @@ from bot.leading import NotLeading
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 16  # writes that are under way together
+AT_ONCE = 16  # writes that are under way together; as many that fail in a row are a storm
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 20.0
-FORBIDDEN, CONFLICT = 403, 409
+UNAUTHORIZED, FORBIDDEN, CONFLICT = 401, 403, 409
 MOST_CONFLICTS = 8  # tries of a write that others keep getting ahead of
 
 
@@ -41,9 +48,15 @@ class Write:
 
 @dataclass(slots=True)
 class _Line:
-    """The writes of one object that are still to be done."""
+    """The writes of one object that are still to be done; the rest is about the first of them.
+
+    `pause` was the last between two tries, 0 without any; `conflicts` is how often others were
+    ahead.
+    """
 
     waiting: deque[Write] = field(default_factory=deque)
+    pause: float = 0.0
+    conflicts: int = 0
 
 
 class Writer:
@@ -55,6 +68,14 @@ class Writer:
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
         self._stopping = threading.Event()
+        self._later: list[tuple[float, int, str]] = []  # lines by when they are tried again
+        self._count = itertools.count()
+        self._held: deque[str] = deque()  # lines that wait for the end of a storm
+        self._storm = at_once
+        self._failed = 0  # tries in a row, of all lines
+        self._next_try, self._pause, self._trying = 0.0, 0.0, False  # in a storm
+        self._changed = threading.Condition(self._lock)
+        self._timer: threading.Thread | None = None
         self._stuck_since: float | None = None
 
     def put(self, write: Write) -> None:
@@ -85,10 +106,15 @@ class Writer:
 
     def stop(self) -> None:
         """Send nothing more; what is under way is finished."""
-        self._stopping.set()
+        with self._lock:
+            self._stopping.set()
+            self._changed.notify_all()
         self._pool.shutdown(cancel_futures=True)
+        if self._timer is not None:
+            self._timer.join()
 
     def _work_off(self, about: str) -> None:
+        """Send the writes of one object, until they are done or the first is to be tried again."""
         while not self._stopping.is_set():
             with self._lock:
                 line = self._lines[about]
@@ -96,34 +122,117 @@ class Writer:
                     del self._lines[about]
                     self._idle.notify_all()
                     return
-                write = line.waiting.popleft()
-            try:
-                self._send(write)
-            except NotLeading:
-                log.debug("%s of %s is left to the bot that leads", write.what, write.about)
-            except Exception:  # the next write of the object must not wait for ever
-                log.exception("%s of %s failed", write.what, write.about)
-
-    def _send(self, write: Write) -> None:
-        pause, conflicts = FIRST_PAUSE, 0
-        while not self._stopping.is_set():
-            after: float | None = None
-            try:
-                write.send()
-            except Unanswered as error:
-                log.warning("%s of %s: %s", write.what, write.about, error)
-                self._stuck_since = self._stuck_since or time.monotonic()
-                after = error.after
-            except Refused as error:
-                self._stuck_since = None
-                conflicts += error.status == CONFLICT
-                if error.status != CONFLICT or conflicts >= MOST_CONFLICTS:
-                    log.warning("%s of %s was refused: %s", write.what, write.about, error)
-                    write.refused(error)
+                if not self._may_try():
+                    (self._held.append if line.pause else self._held.appendleft)(about)
+                    self._keep_time()
                     return
-            else:
-                self._stuck_since = None
-                return
-            spread = random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, no secret
-            self._stopping.wait(max(pause * spread, after or 0.0))
-            pause = min(LONGEST_PAUSE, 2 * pause)
+                write = line.waiting[0]
+            pause = self._try(write, line)
+            with self._lock:
+                self._trying = False
+                if self._held:
+                    self._keep_time()
+                if pause is not None:
+                    when = time.monotonic() + pause
+                    heapq.heappush(self._later, (when, next(self._count), about))
+                    self._keep_time()
+                    return
+                line.waiting.popleft()
+                line.pause, line.conflicts = 0.0, 0
+
+    def _try(self, write: Write, line: _Line) -> float | None:
+        """Send a write once; after how many seconds again, None if it is done with."""
+        try:
+            write.send()
+        except Unanswered as error:
+            return self._put_off(write, line, error)
+        except NotLeading:
+            log.debug("%s of %s is left to the bot that leads", write.what, write.about)
+        except Refused as error:
+            if error.status == UNAUTHORIZED:  # that is about us, and passes: a token that ran out
+                return self._put_off(write, line, Unanswered(str(error)))
+            self._get_through()
+            line.conflicts += error.status == CONFLICT
+            if error.status == CONFLICT and line.conflicts < MOST_CONFLICTS:
+                return _grow(line)
+            log.warning("%s of %s was refused: %s", write.what, write.about, error)
+            write.refused(error)
+        except Exception:  # the next write of the object must not wait for ever
+            log.exception("%s of %s failed", write.what, write.about)
+        else:
+            self._get_through()
+        return None
+
+    def _put_off(self, write: Write, line: _Line, error: Unanswered) -> float:
+        """A write had no answer; after how many seconds it is sent again."""
+        log.warning("%s of %s: %s", write.what, write.about, error)
+        if not error.apart:
+            with self._lock:
+                now = time.monotonic()
+                self._stuck_since = self._stuck_since or now
+                self._failed += 1
+                if self._failed >= self._storm:
+                    self._rest(now, error.after or 0.0)
+        return max(_grow(line), error.after or 0.0)
+
+    def _get_through(self) -> None:
+        """The server has taken, or refused, a write: whatever waits for that goes on."""
+        with self._lock:
+            self._stuck_since, self._failed, self._pause = None, 0, 0.0
+            while self._held:
+                self._submit(self._held.popleft())
+
+    # ---- all under the lock
+
+    def _may_try(self) -> bool:
+        """Whether a write may be sent now; in a storm one that may is the only one for a while."""
+        if self._failed < self._storm:
+            return True
+        if self._trying or time.monotonic() < self._next_try:
+            return False
+        self._trying = True
+        return True
+
+    def _rest(self, now: float, after: float) -> None:
+        """In a storm, wait longer than the last time; what failed together counts as one try."""
+        if now >= self._next_try:
+            self._pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, 2 * self._pause))
+            after = max(after, _spread(self._pause))
+        self._next_try = max(self._next_try, now + after)
+
+    def _submit(self, about: str) -> None:
+        if not self._stopping.is_set():
+            self._pool.submit(self._work_off, about)
+
+    def _keep_time(self) -> None:
+        """Have the lines that wait taken up in time, by a thread that is there once one has."""
+        if self._timer is None and not self._stopping.is_set():
+            self._timer = threading.Thread(
+                target=self._take_up, name="kubernetes-write-timer", daemon=True
+            )
+            self._timer.start()
+        self._changed.notify_all()
+
+    def _take_up(self) -> None:
+        with self._lock:
+            while not self._stopping.is_set():
+                now = time.monotonic()
+                while self._later and self._later[0][0] <= now:
+                    self._submit(heapq.heappop(self._later)[2])
+                times = [when for when, *_ in self._later[:1]]
+                if self._held and not self._trying:
+                    times.append(self._next_try)
+                    if self._next_try <= now:
+                        self._submit(self._held.popleft())
+                        times = [now + FIRST_PAUSE]  # by then it is under way
+                self._changed.wait(max(0.0, min(times) - now) if times else None)
+
+
+def _grow(line: _Line) -> float:
+    """The pause before the next try: twice the last, spread at random."""
+    line.pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, 2 * line.pause))
+    return _spread(line.pause)
+
+
+def _spread(pause: float) -> float:
+    return pause * random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, no secret
