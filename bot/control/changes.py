@@ -59,10 +59,16 @@ def carry_out(engine: Engine, ledger: Ledger, order: DeskEvent) -> None:
     before = _WORKLOAD.validate_python(order.args["before"])
     after = _WORKLOAD.validate_python(order.args["after"])
     current = request.workload
+    ref = None if REF not in order.args else _REF.validate_python(order.args[REF])
+    if ref is not None:  # its object was found changed as it stopped: then it was requeued since
+        created = current.created if after.created == before.created else after.created
+        after = dataclasses.replace(after, created=created)
+        before = dataclasses.replace(
+            before, created=current.created, barred=current.barred, rest=current.rest
+        )
     if current != dataclasses.replace(before, queued=current.queued):
         log.info("%s is another since event %d was ordered", request.id, order.id)
         return
-    ref = None if REF not in order.args else _REF.validate_python(order.args[REF])
     if request.state is not S.WAITING and (ref is not None or request.state not in HOLDS):
         return
     rest = after.rest if ref is not None else spoiled(current)

@@ -136,7 +136,7 @@ def _restore(
         log.exception("%s cannot hold what it was granted: stopping it", request.id)
         leaving = True  # its end, once seen, says what becomes of it
     current = observed is not None and observed.decision == request.decision
-    if observed is not None and not current:
+    if observed is not None and not current and observed.admission != request.admission:
         ledger.act(_stop(observed, terms))
     if leaving:
         ledger.act(

@@ -30,11 +30,12 @@ from bot.clusters.base import (
     Stop,
     Unwanted,
 )
-from bot.clusters.kubernetes import names, patches, waiting
+from bot.clusters.kubernetes import names, patches
+from bot.clusters.kubernetes.belonging import Belonging
 from bot.clusters.kubernetes.connection import Connection, Refused
-from bot.clusters.kubernetes.facts import JOB_SET, Amounts, PodFacts
+from bot.clusters.kubernetes.facts import JOB_SET
 from bot.clusters.kubernetes.fleet import PATIENCE, Fleet
-from bot.clusters.kubernetes.gangs import Gang, end_of, gang_on, is_granted, is_ready, ref_of
+from bot.clusters.kubernetes.gangs import Gang, end_of, gang_on, is_later, is_ready, ref_of
 from bot.clusters.kubernetes.groups import GROUP, POD
 from bot.clusters.kubernetes.holds import Holds
 from bot.clusters.kubernetes.jobs import CHANGED, JobGangs
@@ -44,6 +45,7 @@ from bot.clusters.kubernetes.outside import seen_pod
 from bot.clusters.kubernetes.pods import PodGangs
 from bot.clusters.kubernetes.remarks import Remarks
 from bot.clusters.kubernetes.templates import Templates
+from bot.clusters.kubernetes.waiting import Asked, is_at_gate
 from bot.clusters.kubernetes.watching import Pace, Watcher
 from bot.clusters.kubernetes.writing import CONFLICT, Writer
 from scheduler.layout import Layout
@@ -54,6 +56,7 @@ NODES, PODS, JOBS = "/api/v1/nodes", "/api/v1/pods", "/apis/batch/v1/jobs"
 JOB_SETS = "/apis/jobset.x-k8s.io/v1alpha2/jobsets"
 HOLD = "Hold"  # the kind of a grant without an object
 SILENT_AT_MOST = 150.0  # seconds: a watch is heard of each minute, a broken one found after 90
+ASKED_AGAIN = 60.0  # seconds after which the end of a gang is asked for once more
 STUCK_AT_MOST = 30.0  # seconds without any write getting through, while some are to be sent
 _CHANGED = frozenset({404, CONFLICT, CHANGED})  # it is another than was decided on: decide anew
 _ENDS_KEPT = 20_000
@@ -88,25 +91,28 @@ class KubernetesCluster:
                 optional=True,
             ),
         )
-        self.fleet = Fleet(self.mirror, self._uncounted, patience)
+        self._by_object: dict[str, Gang] = {}
+        self._belonging = Belonging(self.mirror, self._by_object)
+        whose = self._belonging
+        self.fleet = Fleet(self.mirror, whose.uncounted, whose.granted, patience)
         self._templates = templates
         self._ready_in = layout.readiness.ready_in
         self._lock = threading.RLock()
         self._gangs: dict[str, Gang] = {}
-        self._by_object: dict[str, Gang] = {}
         self._ends: OrderedDict[str, Gone] = OrderedDict()
         self._events: list[ClusterEvent] = []
         self._touched: set[NodeName] = set()
         self._again: set[str] = set()
+        self._anew = False  # an engine is there that takes all to have what they were granted
         self._unmarked: set[str] = set()  # adopted pods that do not show it yet
         self._refused: list[tuple[str, Refused]] = []
-        self._asked = waiting.Asked()
         self._jobs = JobGangs(connection, self.mirror, self.writer, self.fleet, layout)
         self._job_sets = JobSetGangs(connection, self.mirror, self.writer, self.fleet, layout)
         self._holds = Holds(connection, self.mirror, self.writer, self.fleet)
         self._pods = PodGangs(
             connection, self.mirror, self.writer, self.fleet, layout.readiness.ready_in
         )
+        self._asked = Asked(self.mirror, self._pods.wanted)
 
     def start(self, seconds: float = 60.0) -> bool:
         """Begin to watch; whether everything was listed in time."""
@@ -132,13 +138,13 @@ class KubernetesCluster:
             pod = self.mirror.pod_named(namespace, name)
             if pod is None:
                 return None
-            return self._whose(pod)
+            return self._belonging.whose(pod)
 
     def find_pod(self, namespace: str, name: str) -> SeenPod | None:
         """A pod, whoever's it is, as it was last heard of. From any thread."""
         with self.mirror.lock:
             pod = self.mirror.pod_named(namespace, name)
-            return None if pod is None else seen_pod(pod, self._whose(pod))
+            return None if pod is None else seen_pod(pod, self._belonging.whose(pod))
 
     def outside(self, nodes: Iterable[NodeName]) -> tuple[SeenPod, ...]:
         """The GPU pods on some nodes that no request stands for. From any thread."""
@@ -147,21 +153,9 @@ class KubernetesCluster:
             found = [
                 seen_pod(pod, None)
                 for pod in pods
-                if pod.requests.get(GPU, 0) and self._whose(pod) is None
+                if pod.requests.get(GPU, 0) and self._belonging.whose(pod) is None
             ]
         return tuple(sorted(found, key=lambda pod: (pod.where, pod.ref.uid)))
-
-    def _whose(self, pod: PodFacts) -> str | None:
-        for key in (
-            None if pod.owner is None else pod.owner.uid,
-            None if pod.request is None else hold_key(pod.request),
-            pod.unit,
-            pod.uid,
-        ):
-            gang = self._by_object.get(key or "")
-            if gang is not None and pod.node in gang.nodes:
-                return gang.workload
-        return None
 
     # ---- the port
 
@@ -173,12 +167,13 @@ class KubernetesCluster:
             self._events.clear()
             self._touched.clear()
             self._asked.forget()
+            self._anew = True
             self.fleet.recall(now)  # which nodes are lost decides which gangs hold something
             self._find_gangs(now)
             nodes = self.fleet.all()  # what gangs hold is not counted as others'
             found = [self._observed(gang) for gang in self._gangs.values()]
             jobs = frozenset(work.uid for work in self.mirror.works()) | self.mirror.units()
-            self._again = {*jobs, *self.mirror.owners_of(waiting.is_at_gate)}
+            self._again = {*jobs, *self.mirror.owners_of(is_at_gate)}
             return Observation(
                 nodes=nodes,
                 workloads=tuple(sorted(found, key=lambda one: (one.workload, one.decision))),
@@ -201,6 +196,9 @@ class KubernetesCluster:
             self._hear_refusals(now)
             changes = self.mirror.take_changes()
             self._again.update(self._pods.overdue(now))
+            if self._anew:
+                self._belonging.recall_given_back()
+                self._anew = False
             failed = set(self.fleet.failed)
             nodes = list(self.fleet.news(changes.nodes | self._touched, now))
             self._touched.clear()
@@ -247,20 +245,13 @@ class KubernetesCluster:
         if self.writer.stuck > STUCK_AT_MOST:
             raise ClusterUnreachable(f"no write got through for {self.writer.stuck:.0f} s")
 
-    def _uncounted(self, pod: PodFacts) -> Amounts:
-        """What the engine does not count by itself: all of a pod that is not on its grant."""
-        keys = (None if pod.owner is None else pod.owner.uid, pod.unit, pod.uid)
-        gangs = (self._by_object.get(key) for key in keys if key is not None)
-        if any(gang and pod.node in gang.nodes and is_granted(gang, pod) for gang in gangs):
-            return {}
-        hold = self._by_object.get(hold_key(pod.request)) if pod.request is not None else None
-        if hold is not None and pod.node in hold.nodes:  # it was granted GPUs and nothing else
-            return {name: amount for name, amount in pod.holds.items() if name != GPU}
-        return pod.holds
-
     def _find_gangs(self, now: Seconds) -> None:
         """Take up the gangs that hold something by what their objects say, drop those that end."""
         for gang in tuple(self._gangs.values()):
+            work = self.mirror.work(gang.ref.uid)
+            if work is not None and is_later(work, gang):  # another has led since
+                del self._gangs[gang.decision], self._by_object[gang.ref.uid]
+                continue
             over = self._kind(gang).look(gang, [], now)
             if over is not None:  # told when it is asked for again
                 self._end(gang, over, now)
@@ -276,7 +267,7 @@ class KubernetesCluster:
 
     def _observed(self, gang: Gang) -> Observed:
         pods = self.mirror.pods_of(gang.ref.uid) or self._pods.pods_of(gang)
-        gang.saved, gang.untold = None, True
+        gang.saved, gang.untold, gang.bereft = None, True, False
         # What is not under way was done, or dropped while another led: then it is sent again.
         gang.pinned = {uid: node for uid, node in gang.pinned.items() if self.writer.busy(uid)}
         hold = _is_hold(gang)
@@ -306,14 +297,19 @@ class KubernetesCluster:
             self._adopt(uid)
             gang = self._by_object.get(uid)
             if gang is None:
-                self._look_for_wanted(uid, now, named=uid in named)
+                self._events += self._asked.news(uid, now, named=uid in named)
                 continue
+            left, bereft = gang.left, gang.bereft
             end = self._kind(gang).look(gang, self._events, now)
+            if gang.left is not left:
+                self._touched |= gang.nodes
             if end is not None:
-                self._end(gang, end, now)  # whether it is wanted again is told after that
+                self._end(gang, end, now)
+                if self.mirror.work(uid) is not None:  # what it asks for now, before it is tried
+                    self._events += self._asked.news(uid, now, named=False)
             elif gang.bereft:
                 self._again.add(uid)
-                if uid in named:
+                if uid in named or not bereft:
                     self._events.append(Unwanted(uid=uid, at=now))
         self._unmarked = {
             uid
@@ -330,27 +326,20 @@ class KubernetesCluster:
             gang.ref = ref_of(job)
             self._by_object[uid] = gang
 
-    def _look_for_wanted(self, uid: str, now: Seconds, *, named: bool) -> None:
-        """See what is wanted; `named` says that the object itself has changed, not pods of it."""
-        job = self.mirror.work(uid)
-        wanted = self._pods.wanted(uid, now) if job is None else waiting.wanted(job, now)
-        wanted = wanted or waiting.unheld(job, self.mirror.pods_of(uid), now)
-        ended = job is not None and job.end is not None
-        gone = named and job is None and not self.mirror.pods_of_unit(uid)
-        news = self._asked.news(uid, wanted, now, ended=ended, gone=gone)
-        if news is not None:
-            self._events.append(news)
-
     # ---- what is done
 
     def _start(self, action: Start, now: Seconds) -> None:
         if self._told_again(action.decision) or action.decision in self._gangs:
             return
         gang = self._gang_of(action)
+        other = self._by_object.get(gang.ref.uid)
+        if other is not None:  # what its object says of its decision is not what was decided
+            del self._gangs[other.decision]
         self._keep(gang)
         kind = self._kind(gang)
         if isinstance(kind, JobGangs):
             end = kind.start(gang, self._refuse)
+            gang.since = now  # also what cannot be written is not waited for without end
         else:
             end = kind.start(gang)
             self._again.add(gang.ref.uid)
@@ -428,6 +417,7 @@ class KubernetesCluster:
     def _stop_due(self, now: Seconds) -> None:
         for gang in self._gangs.values():
             if gang.stopping:
+                self._insist(gang, now)
                 continue
             if gang.stop_at is not None:
                 if gang.stop_at <= now:
@@ -435,6 +425,20 @@ class KubernetesCluster:
             elif gang.since is not None and now - gang.since >= self._ready_in:
                 self._give_up(gang, now)
                 self._touched |= gang.nodes
+
+    def _insist(self, gang: Gang, now: Seconds) -> None:
+        """Ask again for the end of a gang that does not come: that was refused, or lost."""
+        gang.asked = now if gang.asked is None else gang.asked
+        if now - gang.asked < ASKED_AGAIN or any(
+            map(self.writer.busy, self._belonging.about(gang))
+        ):
+            return
+        gang.asked = now
+        kind = self._kind(gang)
+        if isinstance(kind, JobGangs):
+            kind.insist(gang)
+        else:
+            kind.suspend(gang)
 
     def _give_up(self, gang: Gang, now: Seconds) -> None:
         kind = self._kind(gang)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from bot.clusters.base import ClusterEvent, NodeFailed, NodeGone, NodeSeen, NodeSlow
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.facts import Amounts, PodFacts
 from bot.clusters.kubernetes.mirror import Mirror
-from scheduler.model import Node, NodeName, Seconds, WorkloadId
+from scheduler.model import GPU, Node, NodeName, ResourceName, Seconds, WorkloadId
 
 PATIENCE = 60.0
 """A node that is not ready for so long has failed: a kubelet that restarts is back by then."""
@@ -19,15 +19,22 @@ class Fleet:
     """What was told of the nodes, and which have failed.
 
     `uncounted` says what of a pod the engine does not count by itself; that is taken off its node's
-    capacity. `closed` nodes offer nothing although the cluster would use them.
+    capacity, but for GPUs of it that are `granted` to somebody and so count already. `closed` nodes
+    offer nothing although the cluster would use them.
     """
 
     def __init__(
-        self, mirror: Mirror, uncounted: Callable[[PodFacts], Amounts], patience: Seconds = PATIENCE
+        self,
+        mirror: Mirror,
+        uncounted: Callable[[PodFacts], Amounts],
+        granted: Callable[[], Mapping[NodeName, int]] = dict,
+        patience: Seconds = PATIENCE,
     ) -> None:
         self.failed: set[NodeName] = set()
         self.closed: set[NodeName] = set()
         self._mirror, self._uncounted, self._patience = mirror, uncounted, patience
+        self._granted = granted
+        self._grants: Mapping[NodeName, int] | None = None  # of this look
         self._told: dict[NodeName, Node] = {}
         self._down: dict[NodeName, Seconds] = {}
         self._slow: dict[tuple[NodeName, WorkloadId], NodeSlow] = {}
@@ -43,6 +50,7 @@ class Fleet:
     def all(self) -> tuple[Node, ...]:
         """Every node by name; `news` goes on from here."""
         with self._mirror.lock:
+            self._grants = None
             found = ((name, self._now(NodeName(name))) for name in sorted(self._mirror.nodes.items))
             self._told = {NodeName(name): node for name, node in found if node is not None}
         return tuple(self._told.values())
@@ -50,6 +58,7 @@ class Fleet:
     def news(self, changed: Iterable[NodeName], now: Seconds) -> Iterator[ClusterEvent]:
         """What is to be told of these nodes, and of those whose time has run out."""
         slow, self._slow = self._slow, {}
+        self._grants = None
         yield from slow.values()
         for name in sorted(changed):
             node = self._now(name)
@@ -106,12 +115,21 @@ class Fleet:
         self.failed.update(over)
         return over
 
+    def _outside(self, node: Node) -> dict[ResourceName, int]:
+        """What of a node others hold, as far as nobody was granted it."""
+        held = self._mirror.occupied(node.name, self._uncounted)
+        if held.get(GPU):
+            self._grants = self._granted() if self._grants is None else self._grants
+            room = node.capacity.get(GPU, 0) - self._grants.get(node.name, 0)
+            held[GPU] = min(held[GPU], max(0, room))
+        return held
+
     def _now(self, name: NodeName) -> Node | None:
         node = self._mirror.nodes.items.get(name)
         if node is None:
             return None
         lost = name in self.failed  # what is still listed there holds nothing anybody could have
-        outside = {} if lost else self._mirror.occupied(name, self._uncounted)
+        outside = {} if lost else self._outside(node)
         closed = name in self.closed
         if not outside and not closed:
             return node

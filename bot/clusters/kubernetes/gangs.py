@@ -7,6 +7,7 @@ what has been told or asked for already.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,7 +40,9 @@ class Gang:
     `ordered`: some of its pods come when others are ready. `left` are the places of each pod set
     that it has not given back, None for all; `saved` is when it saved its progress, as was told,
     and `unsaved` what it said of that and cannot be. `untold`: a new engine is there, which takes
-    it to have all.
+    it to have all. `announced` is what its object says of when it will be stopped: that is
+    believed only if it is to be stopped. `asked` is when that was last asked for; `unbegun`: its
+    object has answered, after all that was sent, that it never began.
     """
 
     workload: WorkloadId
@@ -57,7 +60,10 @@ class Gang:
     bereft: bool = False
     ordered: bool = False
     stop_at: Seconds | None = None
+    announced: Seconds | None = None
     stopping: bool = False
+    asked: Seconds | None = None
+    unbegun: bool = False
     ending: EndKind = EndKind.STOPPED
     left: Mapping[str, tuple[NodeName, ...]] | None = None
     saved: Seconds | None = None
@@ -116,18 +122,22 @@ def read_grant(text: str | None) -> Admission | None:
 
 
 def gang_on(job: WorkFacts) -> Gang | None:
-    """The gang that an object's annotations tell of; None if we have never let it start."""
+    """The gang that an object's annotations tell of; None if we have never let it start.
+
+    Others can write there, too: a decision that is not about the request of the grant is none.
+    """
     admission = read_grant(job.annotations.get(names.GRANT))
     if job.decision is None or admission is None:
         return None
-    stop_at = job.annotations.get(names.STOP_AT)
+    if not job.decision.startswith(f"{admission.workload}/"):
+        return None
     return Gang(
         workload=admission.workload,
         decision=job.decision,
         admission=admission,
         ref=ref_of(job),
         seen=True,
-        stop_at=float(stop_at) if stop_at is not None and _is_number(stop_at) else None,
+        announced=_moment(job.annotations.get(names.STOP_AT)),
         stopping=job.suspended,
         ordered=job.ordered,
         made={} if names.MADE in job.annotations else None,
@@ -186,6 +196,24 @@ def is_granted(gang: Gang, pod: PodFacts) -> bool:
 def is_of_this_run(gang: Gang, pod: PodFacts) -> bool:
     """Whether a pod was let go by the decision that the gang is, or by none yet."""
     return pod.annotations.get(names.DECISION, gang.decision) == gang.decision
+
+
+def is_over(gang: Gang, pod: PodFacts, there: Sequence[PodFacts]) -> bool:
+    """Whether a pod of the gang is one more than the grant has room for on its node.
+
+    `there` are all pods of the gang on that node. A Job that was made larger has such pods, and
+    one of whose pods one still ends when the next is there.
+    """
+    part = None if pod.part is None else pod.part[0]
+    alike = [one.uid for one in there if (one.part and one.part[0]) == part]
+    room = sum(
+        count
+        for one in gang.admission.assignments
+        if part is None or one.name == part
+        for node, count in one.nodes
+        if node == pod.node
+    )
+    return sorted(alike).index(pod.uid) >= room
 
 
 def is_ready(gang: Gang, pods: Sequence[PodFacts]) -> bool:
@@ -260,9 +288,16 @@ def seats(
     return found
 
 
-def _is_number(text: str) -> bool:
+def is_later(job: WorkFacts, gang: Gang) -> bool:
+    """Whether an object tells of a later grant than that of a gang, and not of a garbled one."""
+    found = gang_on(job)
+    return found is not None and found.admission.at > gang.admission.at
+
+
+def _moment(text: str | None) -> Seconds | None:
+    """A time that can come, in seconds since the epoch; None for anything else."""
     try:
-        float(text)
+        found = float(text or "")
     except ValueError:
-        return False
-    return True
+        return None
+    return found if math.isfinite(found) else None

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from bot.clusters.base import ClusterEvent, EndKind, PodsLost, Started
-from bot.clusters.kubernetes import patches
+from bot.clusters.kubernetes import names, patches
 from bot.clusters.kubernetes.connection import Connection, Json, Refused
 from bot.clusters.kubernetes.facts import PodFacts
 from bot.clusters.kubernetes.fleet import Fleet
@@ -22,6 +22,7 @@ from bot.clusters.kubernetes.gangs import (
     is_ready,
     path_of,
     places_for,
+    read_grant,
     standing,
 )
 from bot.clusters.kubernetes.mirror import Mirror
@@ -61,36 +62,47 @@ class JobGangs:
             pods = self._mirror.pods_of(job.uid)
             gang.stopping = job.suspended
             return end_of(job, pods, self._fleet.failed, EndKind.STOPPED)
+        if self._runs(gang, job):
+            gang.seen = True
+            return None
         obstacle = self._obstacle(gang, job)
         if obstacle is not None:
             return obstacle
-
-        def send() -> None:
-            """Send it about the object as it is now, unless that is another than was decided on."""
-            now = self._mirror.work(gang.ref.uid)
-            if now is None:
-                raise Refused(404, "NotFound", "it is no more")
-            if now.decision == gang.decision:
-                return
-            if form_of(now) != gang.ref.form or now.end is not None:
-                raise Refused(CHANGED, "Changed", "it is another than was decided on")
-            self._write_start(gang, now)
 
         self._writer.put(
             Write(
                 about=gang.ref.uid,
                 what=f"start {gang.decision}",
-                send=send,
+                send=lambda: self._send_start(gang),
                 refused=lambda why: refuse(gang.decision, why),
             )
         )
         return None
 
+    def _send_start(self, gang: Gang) -> None:
+        """Send it about the object as it is now, unless that is another than was decided on."""
+        if gang.stopping:  # meanwhile it was given up
+            return
+        now = self._mirror.work(gang.ref.uid)
+        if now is None:
+            raise Refused(404, "NotFound", "it is no more")
+        if now.decision == gang.decision:
+            return
+        if form_of(now) != gang.ref.form or now.end is not None or not now.suspended:
+            raise Refused(CHANGED, "Changed", "it is another than was decided on")
+        self._write_start(gang, now)
+
+    def _runs(self, gang: Gang, job: WorkFacts) -> bool:
+        """Whether it was let go although its object does not say so: its pods do."""
+        pods = self._mirror.pods_of(job.uid)
+        mine = (pod.annotations.get(names.DECISION) == gang.decision for pod in pods)
+        return not job.suspended and any(mine)
+
     def _obstacle(self, gang: Gang, job: WorkFacts) -> EndKind | None:
         """Why a gang cannot start after all, as the end that it has come to."""
         if not all(map(self._fleet.ready, gang.nodes)):
             return EndKind.LOST
-        if form_of(job) != gang.ref.form:
+        if form_of(job) != gang.ref.form or not job.suspended:
             return EndKind.STOPPED
         return None if _fits(gang, job) else EndKind.FAILED
 
@@ -102,6 +114,8 @@ class JobGangs:
         path = f"/apis/batch/v1/namespaces/{gang.ref.namespace}/jobs"
 
         def send() -> None:
+            if gang.stopping:  # meanwhile it was given up
+                return
             try:
                 self._connection.post(path, body)
             except Refused as error:
@@ -124,6 +138,8 @@ class JobGangs:
             return
         pods = standing(self._mirror.pods_of(gang.ref.uid), self._fleet.failed)
         gang.stop_at = now + grace if any(pod.ready for pod in pods) else now
+        if gang.announced is not None:  # before the bot came back
+            gang.stop_at = min(gang.stop_at, gang.announced)
         if gang.stop_at > now:
             self._send(gang, "announce", patches.announce_stop(gang.ref.uid, gang.stop_at))
         else:
@@ -135,7 +151,28 @@ class JobGangs:
         if gang.made is not None:
             self._delete(gang)
             return
-        self._send(gang, "suspend", patches.stop_job(gang.ref.uid))
+        self._suspend(gang)
+
+    def _suspend(self, gang: Gang) -> None:
+        body = patches.stop_job(gang.ref.uid)
+
+        def send() -> None:
+            """Where its start never got through, the answer is the only sign of that."""
+            answer = self._connection.patch(path_of(gang.ref), body)
+            marks = answer["metadata"].get("annotations") or {}
+            if marks.get(names.DECISION) != gang.decision and not gang.seen:
+                gang.unbegun = True
+                self._mirror.note(gang.ref.uid)
+
+        self._put(gang, "suspend", send)
+
+    def insist(self, gang: Gang) -> None:
+        """Ask once more for the end of a gang, where its object does not show that it was heard."""
+        job = self._mirror.work(gang.ref.uid)
+        if job is None or job.end is not None or job.deleting:
+            return
+        if gang.made is not None or not job.suspended:
+            self.suspend(gang)
 
     def replace(self, gang: Gang, admission: Admission) -> None:
         """Have its gated pods sent to the nodes of another grant from now on.
@@ -161,11 +198,12 @@ class JobGangs:
         job = self._mirror.work(gang.ref.uid)
         pods = self._mirror.pods_of(gang.ref.uid)
         lost = self._fleet.failed
-        if job is None:
+        if job is None or (job.deleting and gang.seen and job.end is None):
             return self._look_without(gang, pods)
-        if job.decision != gang.decision:
-            return None
+        if job.decision != gang.decision and not gang.seen:
+            return gang.ending if gang.unbegun else None
         gang.seen = True
+        self._keep_marks(gang, job)
         gang.ordered = job.ordered
         end = end_of(job, pods, lost, gang.ending)
         if end is EndKind.FINISHED and not gang.running:  # it was quicker than our look
@@ -183,7 +221,7 @@ class JobGangs:
             self._send_pods(gang, pods)
         ready = is_ready(gang, pods) or is_on(gang, job, pods)
         gang.since = None if ready or gang.hurt else (gang.since or now)
-        if gang.running and not job.once:  # its pods come and go
+        if gang.running and not job.once and gang.places:  # its pods come and go
             gang.since = None
         if not gang.running and not gang.hurt and ready:
             gang.running = True
@@ -191,11 +229,22 @@ class JobGangs:
         events += news_of(gang, job, pods, now)
         return None
 
+    def _keep_marks(self, gang: Gang, job: WorkFacts) -> None:
+        """Whoever changes what we wrote on an object does not change what was decided."""
+        marks = patches.marks_of(gang)
+        del marks[names.GRANT]  # the same may be written in several ways
+        same = read_grant(job.annotations.get(names.GRANT)) == gang.admission
+        if same and marks.items() <= job.annotations.items():
+            return
+        if not self._writer.busy(gang.ref.uid):
+            log.warning("what stood on %s %s was changed: written again", job.kind, job.name)
+            self._send(gang, "mark", patches.mark_again(gang))
+
     def _look_without(self, gang: Gang, pods: tuple[PodFacts, ...]) -> EndKind | None:
         """How a gang whose object is not there has ended, or is still to begin."""
         if gang.made is not None and not gang.seen:
             written = not self._writer.busy(gang.decision)
-            return EndKind.STOPPED if gang.stopping and written else None
+            return gang.ending if gang.stopping and written else None
         told, gang.bereft = gang.bereft, True
         if gang.made is not None and not gang.stopping:  # its owner has deleted it
             gang.ending = EndKind.FINISHED
@@ -236,7 +285,7 @@ class JobGangs:
             Write(
                 about=pod.uid,
                 what=f"let a pod of {gang.decision} go",
-                send=lambda: self._connection.patch(pod.path, body),
+                send=lambda: None if gang.stopping else self._connection.patch(pod.path, body),
             )
         )
 
@@ -280,13 +329,10 @@ class JobGangs:
         return tuple(dict.fromkeys(found))
 
     def _send(self, gang: Gang, what: str, body: Json) -> None:
-        self._writer.put(
-            Write(
-                about=gang.ref.uid,
-                what=f"{what} {gang.decision}",
-                send=lambda: self._connection.patch(path_of(gang.ref), body),
-            )
-        )
+        self._put(gang, what, lambda: self._connection.patch(path_of(gang.ref), body))
+
+    def _put(self, gang: Gang, what: str, send: Callable[[], object]) -> None:
+        self._writer.put(Write(about=gang.ref.uid, what=f"{what} {gang.decision}", send=send))
 
 
 def _fits(gang: Gang, job: WorkFacts) -> bool:

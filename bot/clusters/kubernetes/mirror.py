@@ -118,6 +118,12 @@ class Mirror:
         if not told:
             self._on_news()
 
+    def note(self, work: str) -> None:
+        """Have a Job or JobSet, by uid, looked at as if it had changed."""
+        with self.lock:
+            self._changed_jobs.add(work)
+        self.tell()
+
     def units(self) -> frozenset[str]:
         """The keys of all pods that are admitted by themselves."""
         with self.lock:

@@ -89,12 +89,19 @@ def place(body: Json, gang: Gang, host: str | None, tolerations: Sequence[Tolera
     more = [_as_written(one) for one in tolerations]
     if more:
         spec["tolerations"] = [*(spec.get("tolerations") or ()), *more]
-    body["metadata"]["annotations"] |= {
-        names.ADMITTED: gang.workload,
-        names.DECISION: gang.decision,
-        names.GRANT: write_grant(gang.admission),
-        names.MADE: "true",
-    }
+    body["metadata"]["annotations"] |= {**_grant_marks(gang), names.MADE: "true"}
+
+
+def marks_of(gang: Gang) -> dict[str, str]:
+    """What stands on the object of a gang that was let go, for the bot that comes after."""
+    if gang.made is None:
+        return _start_marks(gang)
+    return {**_grant_marks(gang), names.MADE: "true"}
+
+
+def mark_again(gang: Gang) -> Json:
+    """Write down once more what somebody has changed or taken away."""
+    return {"metadata": {"uid": gang.ref.uid, "annotations": marks_of(gang)}}
 
 
 def announce_stop(uid: str, at: Seconds) -> Json:
@@ -139,11 +146,14 @@ def let_go(pod: PodFacts, decision: str, host: str | None) -> Json:
 
 
 def _start_marks(gang: Gang) -> dict[str, str]:
+    return {**_grant_marks(gang), names.PINNED: "true"}
+
+
+def _grant_marks(gang: Gang) -> dict[str, str]:
     return {
         names.ADMITTED: gang.workload,
         names.DECISION: gang.decision,
         names.GRANT: write_grant(gang.admission),
-        names.PINNED: "true",
     }
 
 

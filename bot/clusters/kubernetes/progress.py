@@ -104,7 +104,8 @@ def is_on(gang: Gang, job: WorkFacts, pods: Sequence[PodFacts]) -> bool:
         )
     if not isinstance(job, JobFacts) or (job.completions is None and not gang.running):
         return False
-    return len(good) >= min(needed(job, pods), len(gang.places))
+    want, places = needed(job, pods), len(gang.places)
+    return len(good) >= min(want, places) and (places > 0 or not want)
 
 
 def _in_part(part: PodSetAssignment, pods: Sequence[PodFacts]) -> list[PodFacts]:

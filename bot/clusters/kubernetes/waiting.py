@@ -7,12 +7,13 @@ owner would wait for ever without a word. Without the label we see its pods alon
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from bot.clusters.base import Flaw, FlawKind, Unwanted, Wanted
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.facts import JOB, JOB_SET, PodFacts, marks_of_no_ask
 from bot.clusters.kubernetes.gangs import ref_of
+from bot.clusters.kubernetes.mirror import Mirror
 from bot.clusters.kubernetes.works import WorkFacts
 from scheduler.model import GPU, Seconds
 from storage.records import ObjectRef
@@ -86,41 +87,63 @@ def _is_loose(work: WorkFacts) -> bool:
     return not (ours or work.suspended or work.deleting or work.end is not None)
 
 
-class Asked:
-    """What was told that people want, so that each is told once, and that it is over."""
+def _asks_nothing(work: WorkFacts | None) -> bool:
+    """Whether a Job or JobSet of people's, which we do not let run, is not to be let in either.
 
-    def __init__(self) -> None:
+    It asks for no pods now, is being deleted, or goes on because somebody else let it go.
+    """
+    return work is not None and not (work.child or names.MADE in work.annotations)
+
+
+class Asked:
+    """What was told that people want, so that each is told once, and that it is over.
+
+    `of_pods` says what pods that wait by themselves ask for, by their key.
+    """
+
+    def __init__(self, mirror: Mirror, of_pods: Callable[[str, Seconds], Wanted | None]) -> None:
+        self._mirror, self._of_pods = mirror, of_pods
         self._told: dict[str, Wanted] = {}
         self._doubted: set[str] = set()
+        self._idle: set[str] = set()  # what is there and asks for nothing, as was told
 
     def forget(self) -> None:
         """Tell everything anew."""
-        self._told.clear()
-        self._doubted.clear()
+        for told in (self._told, self._doubted, self._idle):
+            told.clear()
 
     def doubt(self, uid: str) -> None:
         """Tell anew what is wanted of an object whose gang is over."""
         self._doubted.add(uid)
 
-    def news(
-        self, uid: str, wanted: Wanted | None, now: Seconds, *, ended: bool, gone: bool
-    ) -> Wanted | Unwanted | None:
-        """What is to be told of an object; None if nothing is.
+    def news(self, uid: str, now: Seconds, *, named: bool) -> Iterator[Wanted | Unwanted]:
+        """What is to be told of an object, or of pods by their key.
 
-        `ended`: its work is done; `gone`: it is no more, which is told whatever was told before.
+        `named` says that the object itself has changed, not pods of it: one that is no more is told
+        whatever was told before. So is, once, one that asks for nothing: it may have asked before
+        we looked.
         """
+        work = self._mirror.work(uid)
+        found = self._of_pods(uid, now) if work is None else wanted(work, now)
+        found = found or unheld(work, self._mirror.pods_of(uid), now)
         doubted = uid in self._doubted
         self._doubted.discard(uid)
-        if wanted is not None:
+        if found is not None:
+            self._idle.discard(uid)
             before = self._told.get(uid)
-            if before is not None and not doubted and not _differs(before, wanted):
-                return None
-            self._told[uid] = wanted
-            return wanted
-        told = self._told.pop(uid, None) is not None
-        if ended or not (told or gone):
-            return None
-        return Unwanted(uid=uid, at=now)  # gone, or somebody else let it go
+            if before is None or doubted or _differs(before, found):
+                self._told[uid] = found
+                yield found
+            return
+        over = self._told.pop(uid, None) is not None
+        over |= named and work is None and not self._mirror.pods_of_unit(uid)
+        if _asks_nothing(work):
+            over |= doubted or uid not in self._idle
+            self._idle.add(uid)
+        else:
+            self._idle.discard(uid)
+        if over and (work is None or work.end is None):
+            yield Unwanted(uid=uid, at=now)  # gone, or somebody else let it go
 
 
 def _differs(before: Wanted, after: Wanted) -> bool:

@@ -146,7 +146,7 @@ def test_a_storm_is_left_as_long_as_the_server_says(
     writer: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [1000.0]
-    monkeypatch.setattr(writing.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("bot.clusters.kubernetes.writing.time.monotonic", lambda: now[0])
     tries: list[float] = []
 
     def send() -> None:

@@ -1,0 +1,113 @@
+"""To which gang a pod belongs, and what of it nobody counts yet."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from bot.clusters.kubernetes.facts import Amounts, PodFacts
+from bot.clusters.kubernetes.gangs import Gang, is_granted, is_over
+from bot.clusters.kubernetes.mirror import Mirror, hold_key
+from scheduler.model import GPU, NodeName
+
+
+class Belonging:
+    """Looks pods up among the gangs, `by_object`, under the lock of whoever calls."""
+
+    def __init__(self, mirror: Mirror, by_object: Mapping[str, Gang]) -> None:
+        self._mirror, self._by_object = mirror, by_object
+
+    def whose(self, pod: PodFacts) -> str | None:
+        """The request that a pod belongs to; None if it is not where one has its pods."""
+        for gang in (self._gang_with(pod), self._hold_with(pod)):
+            if gang is not None and pod.node in gang.nodes:
+                return gang.workload
+        return None
+
+    def uncounted(self, pod: PodFacts) -> Amounts:
+        """What the engine does not count by itself: all of a pod that is not on its grant."""
+        gang = self._gang_with(pod)
+        if gang is not None and pod.node in gang.nodes and is_granted(gang, pod):
+            there = self._mirror.pods_on(pod.node)
+            mates = [one for one in there if self._gang_with(one) is gang]
+            return pod.holds if is_over(gang, pod, mates) else {}
+        hold = self._hold_with(pod)
+        if hold is not None and pod.node in hold.nodes:  # it was granted GPUs and nothing else
+            return {name: amount for name, amount in pod.holds.items() if name != GPU}
+        return pod.holds
+
+    def about(self, gang: Gang) -> Iterator[str]:
+        """All that writes about a gang are about."""
+        yield from (gang.ref.uid, gang.decision)
+        mirror, uid = self._mirror, gang.ref.uid
+        for pods in (mirror.pods_of(uid), mirror.pods_of_unit(uid), mirror.pods_for(gang.workload)):
+            yield from (pod.uid for pod in pods)
+
+    def granted(self) -> Counter[NodeName]:
+        """The GPUs that all gangs together still have of each node, whether pods are there or not.
+
+        A pod that has left its gang is on one of these: it takes nothing more.
+        """
+        found: Counter[NodeName] = Counter()
+        for gang in self._by_object.values():
+            found += self._granted_to(gang)
+        return found
+
+    def recall_given_back(self) -> None:
+        """Find out which places gangs had given back before the bot started anew.
+
+        They were given to others since, so that more is granted of a node than it has: whoever
+        was granted it first has given back what no pod of his is on.
+        """
+        over = self.granted()
+        for node in [NodeName(name) for name in over]:
+            known = self._mirror.nodes.items.get(node)
+            over[node] -= over[node] if known is None else known.capacity.get(GPU, 0)
+        over = +over
+        gangs = sorted(self._by_object.values(), key=lambda gang: gang.admission.at)
+        last = {node: gang.decision for gang in gangs for node in gang.nodes}
+        for gang in gangs if over else ():
+            empty = [n for n in gang.nodes & over.keys() if last[n] != gang.decision]
+            if empty and gang.left is None:
+                self._give_back(gang, over, empty)
+
+    def _give_back(self, gang: Gang, over: Counter[NodeName], nodes: Sequence[NodeName]) -> None:
+        pods = [pod for pod in self._mirror.pods_of(gang.ref.uid) if pod.occupies]
+        if not pods or not all(pod.ready and pod.node in gang.nodes for pod in pods):
+            return  # it is only about to start
+        each, left = self._gpus_of_each(gang), {}
+        for part in gang.admission.assignments:
+            mine = [pod for pod in pods if pod.part is None or pod.part[0] == part.name]
+            held = Counter(pod.node for pod in mine)
+            kept = []
+            for node in gang.places_in(part):
+                held[node] -= 1
+                if node in nodes and held[node] < 0 and over[node] > 0:
+                    over[node] -= each.get(part.name, gang.gpus)
+                else:
+                    kept.append(node)
+            left[part.name] = tuple(kept)
+        gang.left = left
+
+    def _granted_to(self, gang: Gang) -> Counter[NodeName]:
+        each = self._gpus_of_each(gang)
+        found: Counter[NodeName] = Counter()
+        for part in gang.admission.assignments:
+            gpus = each.get(part.name, gang.gpus)
+            found.update({node: gpus * n for node, n in Counter(gang.places_in(part)).items()})
+        return found
+
+    def _gpus_of_each(self, gang: Gang) -> dict[str, int]:
+        """The GPUs of a pod, by pod set; nothing of a hold, which knows that itself."""
+        work = self._mirror.work(gang.ref.uid)
+        if work is None or gang.each:
+            return {name: each.get(GPU, 0) for name, each in gang.each.items()}
+        return {pods.name: pods.requests.get(GPU, 0) for pods in work.pod_sets}
+
+    def _gang_with(self, pod: PodFacts) -> Gang | None:
+        keys = (None if pod.owner is None else pod.owner.uid, pod.unit, pod.uid)
+        gangs = (self._by_object.get(key) for key in keys if key is not None)
+        return next((gang for gang in gangs if gang is not None), None)
+
+    def _hold_with(self, pod: PodFacts) -> Gang | None:
+        return None if pod.request is None else self._by_object.get(hold_key(pod.request))
