@@ -20,7 +20,7 @@ export class MessageList {
     this.list = h("ol", { class: "messages" });
     this.intro = h("div", { class: "intro", hidden: true });
     this.earlier = h("button", { type: "button", class: "link-button", hidden: true, testid: "earlier",
-      onclick: () => this.actions.earlier() }, t("earlier"));
+      onclick: () => this.showEarlier() }, t("earlier"));
     this.scroller = h("div", { class: "scroller", tabindex: "0", role: "log", "aria-label": t("messages") },
       this.intro, this.earlier, this.list);
     this.stuck = true;
@@ -34,6 +34,16 @@ export class MessageList {
   introduce(name, about) {
     this.intro.hidden = false;
     this.intro.replaceChildren(h("h2", {}, name), h("p", {}, t("beginning", { about })));
+  }
+
+  // One page at a time: a second press before the first page is there would ask for the same one.
+  async showEarlier() {
+    this.earlier.disabled = true;
+    try {
+      await this.actions.earlier();
+    } finally {
+      this.earlier.disabled = false;
+    }
   }
 
   // Whether there is more above what is shown.

@@ -12,6 +12,7 @@ export function renderSidebar(root, space, { go, become }) {
   const open = root.querySelector(".people-menu:not([hidden])") !== null;
   const bot = space.names.user(boot.app.user_id);
   const online = boot.connections > 0;
+  const focused = root.contains(document.activeElement) ? document.activeElement.dataset.testid : null;
   root.replaceChildren(
     h("div", { class: "team" }, h("strong", {}, boot.team.name), h("span", { class: "team-note" }, t("workspace"))),
     personSwitch(space, become, open),
@@ -26,6 +27,8 @@ export function renderSidebar(root, space, { go, become }) {
         icon("home"), h("span", { class: "place-name" }, t("home", { app: boot.app.name })))),
     h("p", { class: `link-state${online ? " online" : ""}`, testid: "presence" },
       t(online ? "online" : "offline")));
+  // News must not take the keyboard away from whoever is walking through the places.
+  if (focused) root.querySelector(`[data-testid="${CSS.escape(focused)}"]`)?.focus();
 }
 
 function place(space, room, sign, name, testid, go) {

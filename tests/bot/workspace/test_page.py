@@ -304,7 +304,11 @@ def test_the_keyboard_is_enough(server: WorkspaceServer, look_at: LookAt) -> Non
     expect(composer).to_have_value("for @ben ")
     page.keyboard.press("Enter")
     expect(message(page, "for @Ben Okafor")).to_be_visible()
-    page.get_by_test_id("channel-gpu-oncall").focus()
+    place = page.get_by_test_id("channel-gpu-oncall")
+    place.focus()
+    Visitor(server.base_url, "U0BEN").say(ONCALL, "news that draws the places anew")
+    expect(page.get_by_test_id("unread-gpu-oncall")).to_have_text("1")
+    expect(place).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_test_id("title")).to_have_text("#gpu-oncall")
 
