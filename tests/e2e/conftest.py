@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.chat import socket
+from bot.chat import announcer, socket
+from bot.chat.lanes import Rate
 from tests.bot.clusters.kubernetes.house import MODEL
 from tests.e2e.kube_rig import KubeRig
 from tests.e2e.rig import Rig
@@ -26,6 +27,15 @@ def _quick_pings() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(socket, "PING_SECONDS", 1.0)
+        yield
+
+
+@pytest.fixture(scope="module")
+def quick_messages() -> Iterator[None]:
+    """Ten messages in a second of theirs: that Slack takes one is tested with the announcer."""
+    with pytest.MonkeyPatch.context() as patch:
+        for lane in ("POSTS", "UPDATES"):
+            patch.setattr(announcer, lane, Rate(10.0, 10))
         yield
 
 

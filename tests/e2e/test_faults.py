@@ -25,7 +25,7 @@ from storage.states import RequestState as S
 from tests.bot.house import ADA, BEN, LEA, START_DELAY, STOP_TIME
 from tests.e2e.rig import GENERAL, ONCALL, Rig, eventually
 
-pytestmark = pytest.mark.xdist_group("busy-hour")
+pytestmark = [pytest.mark.usefixtures("quick_messages"), pytest.mark.xdist_group("busy-hour")]
 
 SECONDS = 30.0
 
@@ -187,7 +187,7 @@ def ask_in_thread(ada: Visitor, request: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def peace(tmp_path_factory: pytest.TempPathFactory) -> Ended:
+def peace(tmp_path_factory: pytest.TempPathFactory, quick_messages: None) -> Ended:
     """The hour in which nothing goes wrong."""
     hour = Hour(tmp_path_factory.mktemp("peace"))
     try:
