@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bot.clusters.kubernetes.facts import Amounts, PodFacts
 from bot.clusters.kubernetes.gangs import Gang, is_granted, is_over
@@ -23,6 +23,11 @@ class Belonging:
             if gang is not None and pod.node in gang.nodes:
                 return gang.workload
         return None
+
+    def strangers(self, nodes: Iterable[NodeName]) -> list[PodFacts]:
+        """The GPU pods on some nodes that no request stands for."""
+        pods = [pod for node in sorted(set(nodes)) for pod in self._mirror.pods_on(node)]
+        return [pod for pod in pods if pod.requests.get(GPU, 0) and self.whose(pod) is None]
 
     def uncounted(self, pod: PodFacts) -> Amounts:
         """What the engine does not count by itself: all of a pod that is not on its grant."""

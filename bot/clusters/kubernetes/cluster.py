@@ -40,7 +40,7 @@ from bot.clusters.kubernetes.groups import GROUP, POD
 from bot.clusters.kubernetes.holds import Holds
 from bot.clusters.kubernetes.jobs import CHANGED, JobGangs
 from bot.clusters.kubernetes.jobsets import JobSetGangs
-from bot.clusters.kubernetes.mirror import Changes, Mirror, hold_key
+from bot.clusters.kubernetes.mirror import Changes, Mirror, hold_key, request_of_hold
 from bot.clusters.kubernetes.outside import seen_pod
 from bot.clusters.kubernetes.pods import PodGangs
 from bot.clusters.kubernetes.remarks import Remarks
@@ -134,11 +134,8 @@ class KubernetesCluster:
 
     def request_of(self, namespace: str, name: str) -> str | None:
         """The request that a pod belongs to, or None if it is not ours. From any thread."""
-        with self.mirror.lock:
-            pod = self.mirror.pod_named(namespace, name)
-            if pod is None:
-                return None
-            return self._belonging.whose(pod)
+        pod = self.find_pod(namespace, name)
+        return None if pod is None else pod.request
 
     def find_pod(self, namespace: str, name: str) -> SeenPod | None:
         """A pod, whoever's it is, as it was last heard of. From any thread."""
@@ -149,12 +146,7 @@ class KubernetesCluster:
     def outside(self, nodes: Iterable[NodeName]) -> tuple[SeenPod, ...]:
         """The GPU pods on some nodes that no request stands for. From any thread."""
         with self.mirror.lock:
-            pods = [pod for node in sorted(set(nodes)) for pod in self.mirror.pods_on(node)]
-            found = [
-                seen_pod(pod, None)
-                for pod in pods
-                if pod.requests.get(GPU, 0) and self._belonging.whose(pod) is None
-            ]
+            found = [seen_pod(pod, None) for pod in self._belonging.strangers(nodes)]
         return tuple(sorted(found, key=lambda pod: (pod.where, pod.ref.uid)))
 
     # ---- the port
@@ -173,7 +165,7 @@ class KubernetesCluster:
             nodes = self.fleet.all()  # what gangs hold is not counted as others'
             found = [self._observed(gang) for gang in self._gangs.values()]
             jobs = frozenset(work.uid for work in self.mirror.works()) | self.mirror.units()
-            self._again = {*jobs, *self.mirror.owners_of(is_at_gate)}
+            self._again = {*jobs, *self.mirror.owners_of(is_at_gate), *self.mirror.holds()}
             return Observation(
                 nodes=nodes,
                 workloads=tuple(sorted(found, key=lambda one: (one.workload, one.decision))),
@@ -297,6 +289,7 @@ class KubernetesCluster:
             self._adopt(uid)
             gang = self._by_object.get(uid)
             if gang is None:
+                self._expel(uid)
                 self._events += self._asked.news(uid, now, named=uid in named)
                 continue
             left, bereft = gang.left, gang.bereft
@@ -316,6 +309,13 @@ class KubernetesCluster:
             for uid in self._unmarked
             if uid in self._by_object and not self.mirror.pods_of_unit(uid)
         }
+
+    def _expel(self, uid: str) -> None:
+        """Nothing that was let go stays where no gang stands for it any more."""
+        self._pods.expel(uid, None)
+        request = request_of_hold(uid)
+        if request is not None:
+            self._holds.expel(request)
 
     def _adopt(self, uid: str) -> None:
         """An object that we had made is there: its gang goes by its uid from now on."""

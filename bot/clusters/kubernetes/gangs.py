@@ -195,7 +195,12 @@ def is_granted(gang: Gang, pod: PodFacts) -> bool:
 
 def is_of_this_run(gang: Gang, pod: PodFacts) -> bool:
     """Whether a pod was let go by the decision that the gang is, or by none yet."""
-    return pod.annotations.get(names.DECISION, gang.decision) == gang.decision
+    return decision_of(pod) in {None, gang.decision}
+
+
+def decision_of(pod: PodFacts) -> str | None:
+    """The decision that let a pod go; None while it is at the gate, whatever was copied to it."""
+    return None if pod.gated else pod.annotations.get(names.DECISION)
 
 
 def is_over(gang: Gang, pod: PodFacts, there: Sequence[PodFacts]) -> bool:

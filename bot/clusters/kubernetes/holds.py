@@ -7,17 +7,20 @@ stopped, its pods are deleted.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 
 from bot.clusters.base import ClusterEvent, EndKind, PodsLost, Started
-from bot.clusters.kubernetes import names, patches
+from bot.clusters.kubernetes import patches
 from bot.clusters.kubernetes.connection import Connection
 from bot.clusters.kubernetes.facts import PodFacts
 from bot.clusters.kubernetes.fleet import Fleet
-from bot.clusters.kubernetes.gangs import Gang, standing
+from bot.clusters.kubernetes.gangs import Gang, decision_of, standing
 from bot.clusters.kubernetes.mirror import Mirror
 from bot.clusters.kubernetes.writing import Write, Writer
 from scheduler.model import GPU, Admission, NodeName, Seconds
+
+log = logging.getLogger(__name__)
 
 
 class Holds:
@@ -35,9 +38,16 @@ class Holds:
 
     def has_begun(self, gang: Gang) -> bool:
         """Whether pods of it were let go that are not over."""
-        return any(
-            pod.annotations.get(names.DECISION) == gang.decision for pod in self._alive(gang)
-        )
+        return any(decision_of(pod) == gang.decision for pod in self._alive(gang))
+
+    def expel(self, request: str) -> None:
+        """Delete what was let go for a hold that is over: its write came late, or a bot died."""
+        for pod in self._mirror.pods_for(request):
+            if pod.finished or pod.terminating or self._writer.busy(pod.uid):
+                continue
+            if decision_of(pod) is not None:
+                log.warning("%s runs by %s, which is over", pod.name, decision_of(pod))
+                self._remove(pod)
 
     def stop(self, gang: Gang, grace: Seconds, now: Seconds) -> None:
         """Have its pods deleted when its grace is over; at once where there are none."""

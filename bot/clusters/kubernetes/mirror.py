@@ -17,6 +17,7 @@ from bot.clusters.kubernetes.works import JobFacts, JobSetFacts, WorkFacts, job_
 from scheduler.model import Node, NodeName, ResourceName
 
 V = TypeVar("V")
+_HOLD = "hold:"
 
 
 class Shelf(Generic[V]):
@@ -128,6 +129,11 @@ class Mirror:
         """The keys of all pods that are admitted by themselves."""
         with self.lock:
             return frozenset(self._of_unit)
+
+    def holds(self) -> frozenset[str]:
+        """The keys of all holds that pods are labelled with."""
+        with self.lock:
+            return frozenset(map(hold_key, self._of_request))
 
     def take_changes(self) -> Changes:
         """What changed since the last call."""
@@ -249,7 +255,12 @@ class Mirror:
 
 def hold_key(request: str) -> str:
     """What stands for the uid of a hold, which is no object of the cluster."""
-    return f"hold:{request}"
+    return f"{_HOLD}{request}"
+
+
+def request_of_hold(key: str) -> str | None:
+    """The request that such a key is of; None of anything else."""
+    return key.removeprefix(_HOLD) if key.startswith(_HOLD) else None
 
 
 def _discard(index: dict[str, set[str]], key: str, uid: str) -> None:

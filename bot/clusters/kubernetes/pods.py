@@ -7,15 +7,17 @@ eviction, is another. Stopping is by eviction, within disruption budgets.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 from bot.clusters.base import ClusterEvent, EndKind, FlawKind, PodsLost, Started, Wanted
-from bot.clusters.kubernetes import groups, names, patches
+from bot.clusters.kubernetes import groups, patches
 from bot.clusters.kubernetes.connection import Connection, Json
 from bot.clusters.kubernetes.facts import Phase, PodFacts
 from bot.clusters.kubernetes.fleet import Fleet
 from bot.clusters.kubernetes.gangs import (
     Gang,
+    decision_of,
     is_granted,
     is_of_this_run,
     is_ready,
@@ -26,6 +28,8 @@ from bot.clusters.kubernetes.groups import role_of
 from bot.clusters.kubernetes.mirror import Mirror
 from bot.clusters.kubernetes.writing import Write, Writer
 from scheduler.model import GPU, Admission, NodeName, Seconds
+
+log = logging.getLogger(__name__)
 
 _ANYWHERE = NodeName("")  # where a pod is sent that the Kubernetes scheduler finds a node for
 
@@ -52,6 +56,7 @@ class PodGangs:
     def wanted(self, key: str, now: Seconds) -> Wanted | None:
         """What the pods of a key ask for; None if there are none, or not all of them wait."""
         pods = groups.members(self._mirror.pods_of_unit(key))
+        pods = tuple(pod for pod in pods if not _is_stray(pod, None))
         leaving = self._leaving(pods[0]) if pods else frozenset()
         found = groups.wanted(key, pods, now, leaving, lasting=key in self._overdue)
         if found is None or found.flaw is None or found.flaw.kind is not FlawKind.SHORT:
@@ -68,6 +73,13 @@ class PodGangs:
         self._overdue |= late
         return found
 
+    def expel(self, key: str, gang: Gang | None) -> None:
+        """Evict what a decision let go that is over: its write came late, or a bot died over it."""
+        for pod in groups.members(self._mirror.pods_of_unit(key)):
+            if _is_stray(pod, gang) and not self._writer.busy(pod.uid):
+                log.warning("%s runs by %s, which is over", pod.name, decision_of(pod))
+                self._evict(pod)
+
     def _leaving(self, pod: PodFacts) -> frozenset[str]:
         """The replicas beside this one whose deletion was asked for."""
         if pod.owner is None or pod.family is None:
@@ -83,7 +95,7 @@ class PodGangs:
             self._mark(pods[0], gang.marks)
         if not all(map(self._fleet.ready, gang.nodes)):
             return EndKind.LOST
-        gang.whole = any(pod.annotations.get(names.DECISION) == gang.decision for pod in pods)
+        gang.whole = any(decision_of(pod) == gang.decision for pod in pods)
         return EndKind.STOPPED if self._is_another(gang, pods) else None
 
     def has_begun(self, gang: Gang) -> bool:
@@ -109,7 +121,7 @@ class PodGangs:
                 self._evict(pod)
 
     def _was_let_go(self, gang: Gang, pod: PodFacts) -> bool:
-        return not pod.gated or pod.uid in gang.pinned or names.DECISION in pod.annotations
+        return not pod.gated or pod.uid in gang.pinned
 
     def replace(self, gang: Gang, admission: Admission) -> None:
         """A pod that was sent to a node goes to no other: the gang is stopped whole instead."""
@@ -138,6 +150,7 @@ class PodGangs:
             return None
         if self._is_another(gang, pods):
             return EndKind.STOPPED
+        self.expel(gang.ref.uid, gang)
         self._let_go(gang, pods)
         ready = is_ready(gang, pods)
         gang.since = None if ready else (gang.since or now)
@@ -242,6 +255,14 @@ class PodGangs:
                 send=lambda: self._connection.post(f"{pod.path}/eviction", body),
             )
         )
+
+
+def _is_stray(pod: PodFacts, gang: Gang | None) -> bool:
+    """Whether a pod was let go by another decision than that which is carried out, if any is."""
+    decision = decision_of(pod)
+    if decision is None or (gang is not None and gang.ref.adopted):
+        return False
+    return gang is None or decision != gang.decision
 
 
 def _fits(gang: Gang, pod: PodFacts) -> bool:

@@ -8,6 +8,8 @@ import pytest
 
 from bot.asks import Change
 from bot.clusters.base import Action, Start, Stop
+from bot.clusters.kubernetes import names
+from bot.clusters.kubernetes.connection import Connection
 from scheduler.model import GPU, RestCause
 from scheduler.rest import Readiness
 from storage.states import RequestState as S
@@ -26,8 +28,8 @@ def create(house: KubeHouse, gpus: dict[str, int], *, size: int | None = None, *
         house.create_pod(name, each, **marks)
 
 
-def delete(house: KubeHouse, *names: str) -> None:
-    for name in names:
+def delete(house: KubeHouse, *pods: str) -> None:
+    for name in pods:
         house.person.delete(f"/api/v1/namespaces/{TEAM}/pods/{name}", {})
     house.settle()
 
@@ -392,3 +394,64 @@ def test_what_was_to_be_stopped_is_stopped_after_a_restart(
     preempting.run(6)
     assert set(SPARE) & set(nodes(preempting)) == set()
     assert (preempting.state("g"), preempting.state("mine")) == (S.RELEASED, S.RUNNING)
+
+
+# ---- what nobody stands for
+
+
+def let_go_late(house: KubeHouse, name: str, decision: str, node: str) -> None:
+    """A write of a bot that has died arrives: a pod is let go by what is over by now."""
+    path = f"/api/v1/namespaces/{TEAM}/pods/{name}"
+    selector = {"nodeSelector": {names.HOSTNAME: node}}
+    marks = {"metadata": {"annotations": {names.DECISION: decision}}}
+    bot = Connection(lambda: house.api.client("bot"))
+    bot.patch(path, {**marks, "spec": {"schedulingGates": None, **selector}})
+    house.settle()
+    house.let_pods_run()
+    house.settle()
+
+
+def test_what_was_let_go_by_a_decision_that_is_over_is_evicted(waiting: KubeHouse) -> None:
+    request = waiting.request("g")
+    make_room(waiting)
+    make_room(waiting)
+    assert waiting.state("g") is S.FINISHED
+    create(waiting, {"c": 4, "d": 4})
+    waiting.run(4)
+    assert (waiting.state("g"), attempts(waiting)) == (S.RUNNING, 3)
+    create(waiting, {"e": 4}, size=2)
+    let_go_late(waiting, "e", f"{request.id}/1", "n6")
+    assert "e" in nodes(waiting)
+    waiting.run(2)
+    assert "e" not in nodes(waiting)
+    assert waiting.state("g") is S.RUNNING
+
+
+def test_a_stray_pod_does_not_end_the_request_of_its_group(waiting: KubeHouse) -> None:
+    let_go_late(waiting, "b", f"{waiting.request('g').id}/1", "n6")
+    waiting.run()
+    assert "b" not in {one["metadata"]["name"] for one in waiting.pods()}
+    assert held(waiting)
+    create(waiting, {"b": 8}, size=2)
+    make_room(waiting)
+    assert waiting.state("g") is S.RUNNING
+
+
+def test_what_was_let_go_for_a_hold_that_is_over_is_deleted(house: KubeHouse) -> None:
+    house.create_pod("mine", 4, request="R-1001")
+    let_go_late(house, "mine", "R-1001/1", "n1")
+    house.run()
+    assert house.pods() == []
+
+
+def test_marks_that_were_copied_from_a_pod_that_ran_mean_nothing_at_the_gate(
+    house: KubeHouse,
+) -> None:
+    for name in ("a", "b"):
+        body = pod(name, gpus=4)
+        marks = {"team": "nlp", "group": "g", "group-size": "2"}
+        body["metadata"]["labels"] = {f"gpubot.dev/{key}": text for key, text in marks.items()}
+        body["metadata"]["annotations"] = {names.DECISION: "R-7/1"}
+        house.person.post(f"/api/v1/namespaces/{TEAM}/pods", body)
+    house.run(4)
+    assert (house.state("g"), attempts(house), len(nodes(house))) == (S.RUNNING, 1, 2)
