@@ -1,4 +1,4 @@
-"""Replicas of one Deployment or StatefulSet, seen as one."""
+"""Replicas of one object that keeps several, such as a Deployment, seen as one."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def write_shape(parts: Iterable[tuple[int, int]]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyView:
-    """All replicas of a Deployment, ReplicaSet or StatefulSet (`kind`) in one.
+    """All replicas of a Deployment, or another object of a `kind` that keeps such, in one.
 
     Counts are of open replicas; `guaranteed` those that are not preemptible; `gpus` what they
     hold. `runs_since` and `waits_since` are those of the longest. `latest` is the replica that

@@ -42,7 +42,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyRef:
-    """What keeps replicas: a Deployment, ReplicaSet or StatefulSet, in the replicas' namespace.
+    """What keeps replicas, such as a Deployment or StatefulSet, in the replicas' namespace.
 
     `revision` is another with each template that replicas are made after.
     """

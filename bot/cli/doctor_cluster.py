@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from bot.cli.finding import Finding
 from bot.clusters.base import ClusterUnreachable
@@ -11,7 +11,12 @@ from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Connection, Json, Refused
 from bot.clusters.kubernetes.facts import moment_of, node_of
 from bot.clusters.kubernetes.leader import LEASE
-from bot.clusters.kubernetes.rights import JOB_SET_GROUP, is_granted, rights
+from bot.clusters.kubernetes.rights import (
+    JOB_SET_GROUP,
+    LEADER_WORKER_SET_GROUP,
+    is_granted,
+    rights,
+)
 from scheduler.layout import Flavor, Layout
 from scheduler.model import GPU, Node
 
@@ -19,7 +24,11 @@ SKEW = 30.0  # seconds by which our clock may differ from the API server's, whic
 PAGE = 500  # nodes asked for at once
 _SHOWN = 5  # names in one line
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-JOB_SETS = f"{JOB_SET_GROUP}/v1alpha2"
+# What need not be installed: API group, version, and the kind in the plural.
+_EXTRAS = (
+    (JOB_SET_GROUP, f"{JOB_SET_GROUP}/v1alpha2", "JobSets"),
+    (LEADER_WORKER_SET_GROUP, f"{LEADER_WORKER_SET_GROUP}/v1", "LeaderWorkerSets"),
+)
 ADMISSION = "admissionregistration.k8s.io"
 POLICIES = (
     ("mutatingadmissionpolicies", "gpubot-gate-pods"),
@@ -44,7 +53,8 @@ def examine_cluster(connection: Connection, layout: Layout | None, home: str) ->
     try:
         yield from _reach(connection)
         yield from _kinds(connection)
-        yield _rights(connection, home, job_sets=bool(_served(connection, JOB_SETS)))
+        absent = {group for group, version, _ in _EXTRAS if not _served(connection, version)}
+        yield _rights(connection, home, absent)
         yield from _look(lambda: _namespaces(connection), "namespaces")
         yield from _look(lambda: _nodes(connection, layout), "gpu nodes")
         yield from _look(lambda: _policies(connection), "admission policies")
@@ -92,7 +102,9 @@ def _kinds(connection: Connection) -> Iterator[Finding]:
     else:
         cure = "use Kubernetes 1.29 or later"
         yield Finding(what="jobs", well=False, seen="batch/v1 is not served", cure=cure)
-    yield _job_sets(connection)
+    groups = {one["name"] for one in connection.get("/apis").get("groups") or ()}
+    for group, version, kinds in _EXTRAS:
+        yield _extra(connection, version, kinds, there=group in groups)
     missing = {kind for kind, _ in POLICIES} - _served(connection, f"{ADMISSION}/v1")
     if missing:
         yield Finding(
@@ -106,15 +118,15 @@ def _kinds(connection: Connection) -> Iterator[Finding]:
         yield Finding(what="policy kinds", well=True, seen="all are served")
 
 
-def _job_sets(connection: Connection) -> Finding:
-    groups = {one["name"] for one in connection.get("/apis").get("groups") or ()}
-    if JOB_SET_GROUP not in groups:
-        seen = "not installed, and not needed without it"
-        return Finding(what="jobsets", well=True, seen=seen)
-    if "jobsets" in _served(connection, JOB_SETS):
-        return Finding(what="jobsets", well=True, seen=f"{JOB_SETS} is served")
-    cure = f"install a JobSet that serves {JOB_SETS}; until then JobSets are not seen"
-    return Finding(what="jobsets", well=False, seen=f"{JOB_SETS} is not served", cure=cure)
+def _extra(connection: Connection, version: str, kinds: str, *, there: bool) -> Finding:
+    """A kind that may be missing; where its API group is `there`, in the version that we read."""
+    what = kinds.lower()
+    if not there:
+        return Finding(what=what, well=True, seen="not installed, and not needed without it")
+    if what in _served(connection, version):
+        return Finding(what=what, well=True, seen=f"{version} is served")
+    cure = f"install a version that serves {version}; until then {kinds} are not seen"
+    return Finding(what=what, well=False, seen=f"{version} is not served", cure=cure)
 
 
 def _served(connection: Connection, version: str) -> set[str]:
@@ -127,8 +139,8 @@ def _served(connection: Connection, version: str) -> set[str]:
     return {str(one["name"]) for one in found.get("resources") or ()}
 
 
-def _rights(connection: Connection, home: str, *, job_sets: bool) -> Finding:
-    asked = tuple(rights(home, job_sets=job_sets))
+def _rights(connection: Connection, home: str, absent: Collection[str]) -> Finding:
+    asked = tuple(rights(home, absent=absent))
     missing = [right for right in asked if not is_granted(connection, right)]
     if missing:
         seen = "missing: " + ", ".join(str(right) for right in missing)

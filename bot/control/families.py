@@ -1,4 +1,4 @@
-"""Replicas of one Deployment or StatefulSet: one card, one thread, and who of them is guaranteed.
+"""Replicas of one object that keeps several: one card, one thread, and who of them is guaranteed.
 
 Each replica is a request of its own. The first of a family is its head: its card is the
 family's. A family without replicas rests, and is taken up again for a day: an autoscaler that
@@ -77,7 +77,8 @@ class Families:
     def seated(self, wanted: Wanted, planned: Workload) -> Workload:
         """A new replica in the place of one that is stopped for others, if there is one.
 
-        Who is stopped waits at his old place; a replica does so by its successor.
+        Who is stopped waits at his old place; a replica does so by its successor, unless it is
+        several pods: then it waits as itself.
         """
         places = self.places.get(wanted.ref.family_key or "")
         if not places:
@@ -121,6 +122,8 @@ def _places(view: Work, there: Iterable[Request]) -> list[Seconds]:
     """
     found: dict[Seconds, int] = {}
     for one in there:
+        if one.ref is not None and one.ref.members:
+            continue
         if one.state not in _LEAVING:
             if one.workload.queued is None:
                 continue

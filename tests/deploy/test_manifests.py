@@ -40,7 +40,8 @@ def test_an_overlay_renders_to_what_the_api_takes(overlay: str) -> None:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_what_the_api_takes(name: str) -> None:
     for document in read(f"examples/{name}"):
-        for one in jobs_of(document) if document["kind"] == "JobSet" else [document]:
+        made = _MADE.get(document["kind"])
+        for one in [document] if made is None else made(document):
             kubernetes_validate.validate(one, VERSION, strict=True)
 
 
@@ -56,6 +57,30 @@ def jobs_of(job_set: Document) -> list[Document]:
         }
         for part in job_set["spec"]["replicatedJobs"]
     ]
+
+
+def stateful_sets_of(groups: Document) -> list[Document]:
+    """What the API knows of a LeaderWorkerSet: what its controller makes for each template."""
+    assert groups["apiVersion"] == "leaderworkerset.x-k8s.io/v1"
+    templates = groups["spec"]["leaderWorkerTemplate"]
+    names = [name for name in ("leaderTemplate", "workerTemplate") if name in templates]
+    assert "workerTemplate" in names
+    return [
+        {
+            "apiVersion": "apps/v1",
+            "kind": "StatefulSet",
+            "metadata": {"name": groups["metadata"]["name"]},
+            "spec": {
+                "serviceName": groups["metadata"]["name"],
+                "selector": {"matchLabels": {}},
+                "template": templates[name],
+            },
+        }
+        for name in names
+    ]
+
+
+_MADE = {"JobSet": jobs_of, "LeaderWorkerSet": stateful_sets_of}
 
 
 def test_a_wrong_manifest_would_be_noticed() -> None:

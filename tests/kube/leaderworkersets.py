@@ -21,7 +21,7 @@ from tests.kube.children import (
     write_status,
 )
 from tests.kube.cluster import Cluster, Request, Target
-from tests.kube.documents import Json, annotations_of, copy_of, dig, labels_of
+from tests.kube.documents import Json, annotations_of, controller_of, copy_of, dig, labels_of
 from tests.kube.kinds import POD, STATEFUL_SET, Kind
 from tests.kube.removal import DeleteOptions, delete
 from tests.kube.store import Stored
@@ -266,6 +266,17 @@ def _make_workers(cluster: Cluster, one: Stored, leader: Stored) -> None:
     create_child(cluster, leader, STATEFUL_SET, body)
 
 
+def _leader_of(cluster: Cluster, worker: Stored) -> Stored | None:
+    """The leader that a worker was made for; not one that has come after that was gone."""
+    name = worker.key[1].rpartition("-")[0]
+    leader, workers = (cluster.get(kind, worker.key[0], name) for kind in (POD, STATEFUL_SET))
+    if leader is None or workers is None:
+        return None
+    chain = [controller_of(worker.body), controller_of(workers.body)]
+    made = [workers.body["metadata"]["uid"], leader.body["metadata"]["uid"]]
+    return leader if [owner and owner["uid"] for owner in chain] == made else None
+
+
 def _restart(cluster: Cluster, pod: Stored) -> None:
     """Delete the leader of a pod that ends or was started again, with all of its group."""
     statuses = dig(pod.body, "status.containerStatuses", [])
@@ -273,7 +284,7 @@ def _restart(cluster: Cluster, pod: Stored) -> None:
         return
     leader: Stored | None = pod
     if labels_of(pod.body)[WORKER] != "0":
-        leader = cluster.get(POD, pod.key[0], pod.key[1].rpartition("-")[0])
+        leader = _leader_of(cluster, pod)
     if leader is None or is_terminating(leader.body):
         return
     if labels_of(leader.body).get(REVISION) == labels_of(pod.body).get(REVISION):

@@ -30,7 +30,7 @@ from bot.clusters.base import (
     Stop,
     Unwanted,
 )
-from bot.clusters.kubernetes import names, patches
+from bot.clusters.kubernetes import patches
 from bot.clusters.kubernetes.belonging import Belonging
 from bot.clusters.kubernetes.connection import Connection, Refused
 from bot.clusters.kubernetes.facts import JOB_SET
@@ -46,14 +46,13 @@ from bot.clusters.kubernetes.pods import PodGangs
 from bot.clusters.kubernetes.remarks import Remarks
 from bot.clusters.kubernetes.templates import Templates
 from bot.clusters.kubernetes.waiting import Asked, is_at_gate
-from bot.clusters.kubernetes.watching import Pace, Watcher
+from bot.clusters.kubernetes.watched import watchers_of
+from bot.clusters.kubernetes.watching import Pace
 from bot.clusters.kubernetes.writing import CONFLICT, Writer
 from scheduler.layout import Layout
 from scheduler.model import GPU, NodeName, Seconds
 from storage.records import ObjectRef
 
-NODES, PODS, JOBS = "/api/v1/nodes", "/api/v1/pods", "/apis/batch/v1/jobs"
-JOB_SETS = "/apis/jobset.x-k8s.io/v1alpha2/jobsets"
 HOLD = "Hold"  # the kind of a grant without an object
 SILENT_AT_MOST = 150.0  # seconds: a watch is heard of each minute, a broken one found after 90
 ASKED_AGAIN = 60.0  # seconds after which the end of a gang is asked for once more
@@ -78,19 +77,7 @@ class KubernetesCluster:
         self.mirror = Mirror()
         self.writer = Writer()
         self.remarks = Remarks(connection, self.mirror)
-        self.watchers = (
-            Watcher(connection, NODES, self.mirror.nodes, pace=pace),
-            Watcher(connection, PODS, self.mirror.pods, pace=pace),
-            Watcher(connection, JOBS, self.mirror.jobs, selector=names.TEAM, pace=pace),
-            Watcher(
-                connection,
-                JOB_SETS,
-                self.mirror.job_sets,
-                selector=names.TEAM,
-                pace=pace,
-                optional=True,
-            ),
-        )
+        self.watchers = watchers_of(connection, self.mirror, pace)
         self._by_object: dict[str, Gang] = {}
         self._belonging = Belonging(self.mirror, self._by_object)
         whose = self._belonging
@@ -103,6 +90,7 @@ class KubernetesCluster:
         self._events: list[ClusterEvent] = []
         self._touched: set[NodeName] = set()
         self._again: set[str] = set()
+        self._later: set[str] = set()  # what is to be looked at again the time after
         self._anew = False  # an engine is there that takes all to have what they were granted
         self._unmarked: set[str] = set()  # adopted pods that do not show it yet
         self._refused: list[tuple[str, Refused]] = []
@@ -112,7 +100,7 @@ class KubernetesCluster:
         self._pods = PodGangs(
             connection, self.mirror, self.writer, self.fleet, layout.readiness.ready_in
         )
-        self._asked = Asked(self.mirror, self._pods.wanted)
+        self._asked = Asked(self.mirror, self._pods)
 
     def start(self, seconds: float = 60.0) -> bool:
         """Begin to watch; whether everything was listed in time."""
@@ -170,7 +158,7 @@ class KubernetesCluster:
                 nodes=nodes,
                 workloads=tuple(sorted(found, key=lambda one: (one.workload, one.decision))),
                 at=now,
-                objects=jobs | frozenset(self.mirror.pods.items),
+                objects=jobs | frozenset(self.mirror.pods.items) | self.mirror.expected(),
             )
 
     def poll(self, now: Seconds) -> tuple[ClusterEvent, ...]:
@@ -195,6 +183,9 @@ class KubernetesCluster:
             nodes = list(self.fleet.news(changes.nodes | self._touched, now))
             self._touched.clear()
             self._look_at(changes, failed ^ self.fleet.failed, now)
+            self._again |= self._later
+            self._asked.doubt(*self._later)
+            self._later.clear()
             self._events += nodes
             if self._touched:  # what ended just now gives its nodes back
                 self._events += self.fleet.news(self._touched, now)
@@ -329,7 +320,7 @@ class KubernetesCluster:
     # ---- what is done
 
     def _start(self, action: Start, now: Seconds) -> None:
-        if self._told_again(action.decision) or action.decision in self._gangs:
+        if self._told_again(action) or action.decision in self._gangs:
             return
         gang = self._gang_of(action)
         other = self._by_object.get(gang.ref.uid)
@@ -378,7 +369,7 @@ class KubernetesCluster:
         return self._job_sets if gang.ref.kind == JOB_SET else self._jobs
 
     def _stop(self, action: Stop, now: Seconds) -> None:
-        if self._told_again(action.decision):
+        if self._told_again(action):
             return
         gang = self._gangs.get(action.decision) or self._recall(action)
         if gang is None:  # it never came, and must not come any more
@@ -386,6 +377,7 @@ class KubernetesCluster:
                 workload=action.workload, decision=action.decision, kind=EndKind.STOPPED, at=now
             )
             self._remember(gone)
+            self._ask_later(action)
             return
         self._kind(gang).stop(gang, action.grace, now)
         self._again.add(gang.ref.uid)
@@ -449,12 +441,19 @@ class KubernetesCluster:
 
     # ---- keeping count
 
-    def _told_again(self, decision: str) -> bool:
+    def _told_again(self, action: Start | Stop) -> bool:
         """Whether a decision is over; its end is told once more, for it may have been missed."""
-        over = self._ends.get(decision)
+        over = self._ends.get(action.decision)
         if over is not None and over not in self._events:
             self._events.append(over)
+            self._ask_later(action)
         return over is not None
+
+    def _ask_later(self, action: Start | Stop) -> None:
+        """Look what an object wants when the end of its gang has been told: before, it is lost."""
+        start = action.begun if isinstance(action, Stop) else action
+        if start is not None and start.ref is not None:
+            self._later.add(start.ref.uid)
 
     def _keep(self, gang: Gang) -> None:
         self._gangs[gang.decision] = gang

@@ -15,6 +15,12 @@ from typing import Any
 
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Json
+from bot.clusters.kubernetes.replicas import (
+    LEADER_WORKER_SET,
+    STATEFUL_SET,
+    member_of,
+    replica_key,
+)
 from scheduler.model import (
     GPU,
     PODS,
@@ -77,8 +83,9 @@ class PodFacts:
     prefix; `index` its completion index; `part` the replicated job of its JobSet, and which of its
     Jobs; `host` what its selector says of the node's name; `shape` what it asks for, kept while it
     waits at our gate. The `owner` of a JobSet's pod is the JobSet, not the Job in between. Of a
-    pod of a group, `part` is its role.
-    `family` is what it is a replica of.
+    pod of a group, `part` is its role. `family` is what it is a replica of. A pod of a
+    LeaderWorkerSet has the labels of a group, its replica, as if its maker had written them;
+    `index` is its number in that.
     """
 
     uid: str
@@ -121,19 +128,31 @@ class PodFacts:
     def unit(self) -> str | None:
         """What it is admitted by: its uid, or its group's key; None if by a Job or a hold.
 
-        One at the gate that wants GPUs for no team waits by itself, to be told what it lacks.
-        What needs no GPUs and was never at the gate is no member of a group.
+        One at the gate that wants GPUs for no team waits by itself, to be told what it lacks; one
+        of a replica with the others of that. What needs no GPUs and was never at the gate is no
+        member of a group.
         """
         is_jobs = self.owner is not None and self.owner.kind in {JOB, JOB_SET}
         if is_jobs or names.REQUEST in self.labels:
             return None
-        if names.TEAM not in self.labels:
-            return self.uid if self.gated and self.requests.get(GPU, 0) else None
         group = self.labels.get(names.GROUP)
+        if names.TEAM not in self.labels:
+            if not self.gated or not self.requests.get(GPU, 0):
+                return None
+            return replica_key(self.namespace, group) if group and self.is_in_replica else self.uid
         if group is None:
             return self.uid
         counts = self.gated or self.requests.get(GPU, 0) or names.DECISION in self.annotations
-        return f"group:{self.namespace}/{group}" if counts else None
+        if not counts:
+            return None
+        if self.is_in_replica:
+            return replica_key(self.namespace, group)
+        return f"group:{self.namespace}/{group}"
+
+    @property
+    def is_in_replica(self) -> bool:
+        """Whether it is one of several pods that are a replica together."""
+        return self.family is not None and self.family.kind == LEADER_WORKER_SET
 
     @property
     def request(self) -> str | None:
@@ -198,9 +217,10 @@ def pod_of(obj: Json) -> PodFacts:
     conditions = {one.get("type"): one.get("status") for one in status.get("conditions") or ()}
     node = spec.get("nodeName")
     phase = status.get("phase")
-    index = (meta.get("annotations") or {}).get(names.INDEX)
     owner, part = _owner_of_pod(meta)
-    labels = ours(meta.get("labels"))
+    member = None if owner is None else member_of(owner.kind, meta)
+    index = (meta.get("annotations") or {}).get(names.INDEX) if member is None else member.index
+    labels = {**ours(meta.get("labels")), **({} if member is None else member.labels)}
     gates = tuple(gate["name"] for gate in spec.get("schedulingGates") or ())
     return PodFacts(
         uid=meta["uid"],
@@ -222,8 +242,12 @@ def pod_of(obj: Json) -> PodFacts:
         disrupted=conditions.get("DisruptionTarget") == "True",
         created=moment_of(meta.get("creationTimestamp")),
         shape=shape_of(spec, f"pod {meta['name']}") if names.GATE in gates else None,
-        family=None if owner is None else family_of(owner, meta.get("labels") or {}),
+        family=_family_in(owner, meta) if member is None else member.family,
     )
+
+
+def _family_in(owner: Owner | None, meta: Json) -> FamilyRef | None:
+    return None if owner is None else family_of(owner, meta.get("labels") or {})
 
 
 def family_of(owner: Owner, labels: Mapping[str, str]) -> FamilyRef | None:
@@ -232,7 +256,7 @@ def family_of(owner: Owner, labels: Mapping[str, str]) -> FamilyRef | None:
     A Deployment names each of its ReplicaSets after itself and the hash of the template, which
     is on every pod, too: so it is known without reading ReplicaSets.
     """
-    if owner.kind == "StatefulSet":
+    if owner.kind == STATEFUL_SET:
         revision = labels.get(names.REVISION_HASH, "")
         return FamilyRef(kind=owner.kind, name=owner.name, revision=revision)
     if owner.kind != "ReplicaSet":

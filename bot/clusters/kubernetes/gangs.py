@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from bot.clusters.base import EndKind
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Json
-from bot.clusters.kubernetes.facts import JOB_SET, Phase, PodFacts, marks_of_no_ask
+from bot.clusters.kubernetes.facts import JOB_SET, MAIN, Phase, PodFacts, marks_of_no_ask
 from bot.clusters.kubernetes.works import JobEnd, WorkFacts
 from scheduler.model import Admission, NodeName, PodSetAssignment, ResourceName, Seconds, WorkloadId
 from storage.records import ObjectRef
@@ -189,8 +189,19 @@ def is_granted(gang: Gang, pod: PodFacts) -> bool:
     """
     if pod.part is None:
         return True
-    mine = is_of_this_run(gang, pod)
-    return mine and any(part.name == pod.part[0] for part in gang.admission.assignments)
+    mine, name = is_of_this_run(gang, pod), part_of(gang, pod)
+    return mine and any(part.name == name for part in gang.admission.assignments)
+
+
+def part_of(gang: Gang, pod: PodFacts) -> str | None:
+    """The name of the pod set that a pod of the gang is one of, granted or not; None without parts.
+
+    A leader and workers that ask for the same are one pod set.
+    """
+    if pod.part is None:
+        return None
+    granted = {part.name for part in gang.admission.assignments}
+    return MAIN if pod.is_in_replica and granted == {MAIN} else pod.part[0]
 
 
 def is_of_this_run(gang: Gang, pod: PodFacts) -> bool:
@@ -209,8 +220,8 @@ def is_over(gang: Gang, pod: PodFacts, there: Sequence[PodFacts]) -> bool:
     `there` are all pods of the gang on that node. A Job that was made larger has such pods, and
     one of whose pods one still ends when the next is there.
     """
-    part = None if pod.part is None else pod.part[0]
-    alike = [one.uid for one in there if (one.part and one.part[0]) == part]
+    part = part_of(gang, pod)
+    alike = [one.uid for one in there if part_of(gang, one) == part]
     room = sum(
         count
         for one in gang.admission.assignments

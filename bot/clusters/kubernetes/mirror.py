@@ -13,6 +13,8 @@ from typing import Generic, TypeVar
 
 from bot.clusters.kubernetes.connection import Json
 from bot.clusters.kubernetes.facts import Amounts, PodFacts, node_of, pod_of
+from bot.clusters.kubernetes.leaderworkersets import SetFacts, set_of
+from bot.clusters.kubernetes.replicas import read_key
 from bot.clusters.kubernetes.works import JobFacts, JobSetFacts, WorkFacts, job_of, job_set_of
 from scheduler.model import Node, NodeName, ResourceName
 
@@ -84,7 +86,7 @@ class Changes:
 
 
 class Mirror:
-    """Nodes by name; pods, Jobs and JobSets by uid."""
+    """Nodes by name; pods, Jobs and JobSets by uid; LeaderWorkerSets by namespace and name."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -94,6 +96,7 @@ class Mirror:
         self.job_sets: Shelf[JobSetFacts] = Shelf(
             self.lock, job_set_of, lambda j: j.uid, self._move_work
         )
+        self.sets: Shelf[SetFacts] = Shelf(self.lock, set_of, lambda s: s.key, self._move_set)
         self._on_node: dict[str, set[str]] = {}
         self._of_owner: dict[str, set[str]] = {}
         self._of_request: dict[str, set[str]] = {}
@@ -105,7 +108,7 @@ class Mirror:
         self._changed_units: set[str] = set()
         self._on_news: Callable[[], None] = lambda: None
         self._told = False
-        for shelf in (self.nodes, self.pods, self.jobs, self.job_sets):
+        for shelf in (self.nodes, self.pods, self.jobs, self.job_sets, self.sets):
             shelf.on_news = self.tell
 
     def hear(self, on_news: Callable[[], None]) -> None:
@@ -190,6 +193,24 @@ class Mirror:
             found = [self.pods.items[uid] for uid in self._of_unit.get(key, ())]
         return tuple(sorted(found, key=lambda pod: (pod.name, pod.uid)))
 
+    def set_of(self, key: str) -> SetFacts | None:
+        """The LeaderWorkerSet that the replica of this key is of, as far as we see it."""
+        read = read_key(key)
+        with self.lock:
+            return None if read is None else self.sets.items.get(f"{read[0]}/{read[1]}")
+
+    def expects(self, key: str) -> bool:
+        """Whether there is to be a replica of this key: its pods come by themselves."""
+        found, read = self.set_of(key), read_key(key)
+        if found is None or read is None:
+            return False
+        return not found.deleting and read[2] < found.replicas
+
+    def expected(self) -> frozenset[str]:
+        """The keys of all replicas that are to be."""
+        with self.lock:
+            return frozenset().union(*(one.replica_keys for one in self.sets.items.values()))
+
     def pods_on(self, node: NodeName) -> tuple[PodFacts, ...]:
         """The pods that take room on a node, by uid."""
         with self.lock:
@@ -214,6 +235,11 @@ class Mirror:
         for work in (before, after):
             if work is not None:
                 self._changed_jobs.add(work.uid)
+
+    def _move_set(self, before: SetFacts | None, after: SetFacts | None) -> None:
+        for one in (before, after):
+            if one is not None:
+                self._changed_units |= one.replica_keys
 
     def _move_pod(self, before: PodFacts | None, after: PodFacts | None) -> None:
         if before is not None:

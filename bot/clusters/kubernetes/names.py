@@ -41,4 +41,12 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 
 JOB_SET = "jobset.sigs.k8s.io/"  # prefix of the labels by which a pod knows its JobSet
 
+LWS = "leaderworkerset.sigs.k8s.io/"  # prefix of what a pod says of its LeaderWorkerSet
+LWS_NAME = LWS + "name"
+LWS_GROUP = LWS + "group-index"  # which replica it is of
+LWS_WORKER = LWS + "worker-index"  # which pod of that; the leader is 0
+LWS_SIZE = LWS + "size"  # annotation: how many pods a replica has
+LWS_REVISION = LWS + "template-revision-hash"
+LWS_EXCLUSIVE = LWS + "exclusive-topology"  # annotation: workers go where their leader is
+
 FIELD_MANAGER = "gpubot"

@@ -1,8 +1,10 @@
-"""Pods that wait by themselves: single ones, replicas of a Deployment or StatefulSet, and groups.
+"""Pods that wait by themselves: single ones, replicas of what keeps several, and groups.
 
 Nothing is asked for before all pods of a group are there (`groups`), and all are let go together.
-A replica is a request of its own, so an autoscaler keeps working: its successor, after an
-eviction, is another. Stopping is by eviction, within disruption budgets.
+A replica is a request of its own, so an autoscaler keeps working. Of a Deployment or StatefulSet
+its successor, after an eviction, is another; one of a LeaderWorkerSet waits again, as itself, and
+keeps its nodes when its pods are made anew without that. Stopping is by eviction, within disruption
+budgets.
 """
 
 from __future__ import annotations
@@ -11,9 +13,9 @@ import logging
 from collections.abc import Sequence
 
 from bot.clusters.base import ClusterEvent, EndKind, FlawKind, PodsLost, Started, Wanted
-from bot.clusters.kubernetes import groups, patches
+from bot.clusters.kubernetes import groups, names, patches
 from bot.clusters.kubernetes.connection import Connection, Json
-from bot.clusters.kubernetes.facts import Phase, PodFacts
+from bot.clusters.kubernetes.facts import MAIN, Phase, PodFacts
 from bot.clusters.kubernetes.fleet import Fleet
 from bot.clusters.kubernetes.gangs import (
     Gang,
@@ -21,16 +23,19 @@ from bot.clusters.kubernetes.gangs import (
     is_granted,
     is_of_this_run,
     is_ready,
+    part_of,
     seats,
     standing,
 )
-from bot.clusters.kubernetes.groups import role_of
+from bot.clusters.kubernetes.groups import Later, Roster, role_of
 from bot.clusters.kubernetes.mirror import Mirror
+from bot.clusters.kubernetes.replicas import LEADER, WORKER, read_key
 from bot.clusters.kubernetes.writing import Write, Writer
 from scheduler.model import GPU, Admission, NodeName, Seconds
 
 log = logging.getLogger(__name__)
 
+_SOON: Seconds = 60.0  # within which the pods of a replica are made anew
 _ANYWHERE = NodeName("")  # where a pod is sent that the Kubernetes scheduler finds a node for
 
 
@@ -51,14 +56,15 @@ class PodGangs:
         self._connection, self._mirror, self._writer = connection, mirror, writer
         self._fleet, self._patience = fleet, patience
         self._short: dict[str, Seconds] = {}  # since when, by the group's key
+        self._bare: dict[str, Seconds] = {}  # likewise, of replicas without any pod
         self._overdue: set[str] = set()
 
     def wanted(self, key: str, now: Seconds) -> Wanted | None:
         """What the pods of a key ask for; None if there are none, or not all of them wait."""
-        pods = groups.members(self._mirror.pods_of_unit(key))
-        pods = tuple(pod for pod in pods if not _is_stray(pod, None))
-        leaving = self._leaving(pods[0]) if pods else frozenset()
-        found = groups.wanted(key, pods, now, leaving, lasting=key in self._overdue)
+        there = [pod for pod in self._mirror.pods_of_unit(key) if not _is_stray(pod, None)]
+        roster = self._roster(key, there)
+        leaving = self._leaving(key, roster.pods[0]) if roster.pods else frozenset()
+        found = groups.wanted(key, roster, now, leaving, lasting=key in self._overdue)
         if found is None or found.flaw is None or found.flaw.kind is not FlawKind.SHORT:
             self._short.pop(key, None)
             self._overdue.discard(key)
@@ -66,9 +72,47 @@ class PodGangs:
             self._short.setdefault(key, now)
         return found
 
+    def is_forming(self, key: str, found: Wanted | None, now: Seconds) -> bool:
+        """Whether pods of a replica are still to come by themselves: nothing is to be told yet.
+
+        `found` is what is there. Whoever waits keeps his place, and may be granted GPUs meanwhile.
+        """
+        if read_key(key) is None:
+            return False
+        if found is None:
+            return self._comes_soon(key, now)
+        flaw = found.flaw
+        return flaw is not None and flaw.kind is FlawKind.SHORT and not flaw.lasting
+
+    def _comes_soon(self, key: str, now: Seconds) -> bool:
+        """Whether a replica has no pods and is to have some, and has not lacked them for long."""
+        there = groups.members(self._mirror.pods_of_unit(key))
+        if there or not self._mirror.expects(key):
+            self._bare.pop(key, None)
+            return False
+        return now - self._bare.setdefault(key, now) < _SOON
+
+    def _roster(self, key: str, there: Sequence[PodFacts]) -> Roster:
+        """The pods of a key that are to run, of those that are there, and how many are to come."""
+        pods = groups.members(there)
+        if not pods or not pods[0].is_in_replica:
+            return Roster(pods, groups.size_of(pods[0]) if pods else None)
+        size = groups.size_of(pods[0]) or 1
+        keeper = self._mirror.set_of(key)
+        leaders = tuple(pod for pod in pods if role_of(pod) == LEADER)
+        if leaders and keeper is not None and keeper.ordered and size > 1:
+            later = Later(keeper.worker, size - 1, keeper.alike)
+            return Roster(leaders, 1, later)
+        leader = self._mirror.pod_named(pods[0].namespace, pods[0].labels[names.GROUP])
+        if leader is not None and leader.unit != key and not leader.terminating:
+            size -= 1  # it wants no GPUs and does not wait
+        return Roster(pods, size)
+
     def overdue(self, now: Seconds) -> list[str]:
-        """The keys of groups that have been short for too long by now; each is told once."""
+        """The keys of groups that have lacked pods for too long by now; each is told once."""
         late = {key for key, since in self._short.items() if now - since >= self._patience}
+        late |= {key for key, since in self._bare.items() if now - since >= _SOON}
+        self._overdue -= self._bare.keys() - late
         found = sorted(late - self._overdue)
         self._overdue |= late
         return found
@@ -80,16 +124,17 @@ class PodGangs:
                 log.warning("%s runs by %s, which is over", pod.name, decision_of(pod))
                 self._evict(pod)
 
-    def _leaving(self, pod: PodFacts) -> frozenset[str]:
+    def _leaving(self, key: str, pod: PodFacts) -> frozenset[str]:
         """The replicas beside this one whose deletion was asked for."""
         if pod.owner is None or pod.family is None:
             return frozenset()
-        return frozenset(one.uid for one in self._mirror.pods_of(pod.owner.uid) if one.terminating)
+        others = self._mirror.pods_of(pod.owner.uid)
+        return frozenset(one.unit or one.uid for one in others if one.terminating) - {key}
 
     def start(self, gang: Gang) -> EndKind | None:
         """Let the pods go that are not gone yet; how it ended if it has."""
         pods = self.pods_of(gang)
-        if not pods:
+        if not pods and not self._mirror.expects(gang.ref.uid):
             return EndKind.STOPPED
         if gang.marks is not None:
             self._mark(pods[0], gang.marks)
@@ -113,8 +158,9 @@ class PodGangs:
 
     def suspend(self, gang: Gang) -> None:
         """Evict its pods, all of them if any was let go; else they wait on at the gate."""
+        there = (pod for pod in self.pods_of(gang) if not self._is_newcomer(gang, pod))
+        pods = groups.members(there)
         gang.stopping = True
-        pods = groups.members(self.pods_of(gang))
         if any(self._was_let_go(gang, pod) for pod in pods):
             gang.evicted |= {pod.uid for pod in pods}
             for pod in pods:
@@ -138,7 +184,9 @@ class PodGangs:
         """Let pods go, tell what is new; how it ended if it has."""
         pods = [pod for pod in self.pods_of(gang) if not self._is_newcomer(gang, pod)]
         lost = self._fleet.failed
-        if not standing(pods, lost) and all(pod.finished or pod.node in lost for pod in pods):
+        if self._is_restarting(gang, pods, now):
+            gang.whole = False  # all of its pods come anew, and start together
+        elif not standing(pods, lost) and all(pod.finished or pod.node in lost for pod in pods):
             return self._end(gang, pods)
         for node in sorted(gang.nodes - gang.hurt):
             if not self._fleet.usable(node):
@@ -159,8 +207,18 @@ class PodGangs:
             events.append(Started(workload=gang.workload, decision=gang.decision, at=now))
         return None
 
+    def _is_restarting(self, gang: Gang, pods: Sequence[PodFacts], now: Seconds) -> bool:
+        """Whether a replica, which nobody stops, is without pods between two of its runs."""
+        stopping = gang.stopping or gang.stop_at is not None
+        return not pods and not stopping and self._comes_soon(gang.ref.uid, now)
+
     def _is_newcomer(self, gang: Gang, pod: PodFacts) -> bool:
-        """Whether a pod at the gate has come for the next run, after this one was stopped."""
+        """Whether a pod at the gate has come for the next run.
+
+        After this one was stopped, or of a replica whose template is another.
+        """
+        if pod.is_in_replica and pod.family != gang.ref.family:
+            return not self._was_let_go(gang, pod)
         return gang.stopping and not (
             pod.terminating or pod.uid in gang.evicted or self._was_let_go(gang, pod)
         )
@@ -172,15 +230,22 @@ class PodGangs:
         there = groups.members(pods)
         if not there or any(self._was_let_go(gang, pod) for pod in there):
             return False
-        return groups.ref_of(gang.ref.uid, there).form != gang.ref.form
+        roster = self._roster(gang.ref.uid, there)
+        if there[0].is_in_replica and len(roster.pods) < (roster.size or 1):
+            return False  # the others come by themselves
+        return groups.ref_of(gang.ref.uid, roster).form != gang.ref.form
 
     def _end(self, gang: Gang, pods: Sequence[PodFacts]) -> EndKind | None:
         if pods and all(pod.phase is Phase.SUCCEEDED for pod in pods):
             return EndKind.FINISHED
         if any(pod.phase is Phase.FAILED and not pod.disrupted for pod in pods):
             return gang.ending if gang.stopping else EndKind.FAILED
-        if groups.members(self._mirror.pods_of_unit(gang.ref.uid)):
-            return gang.ending  # others are there already, for the next run
+        key, stopped = gang.ref.uid, gang.stopping or gang.stop_at is not None
+        others = bool(groups.members(self._mirror.pods_of_unit(key)))
+        if read_key(key) is not None:  # of another template it is another request
+            others = stopped and (others or self._mirror.expects(key))
+        if others:
+            return gang.ending  # they are there already, or will be, for the next run
         told, gang.bereft = gang.bereft, True  # deleted: that they are gone is told first
         return gang.ending if told else None
 
@@ -209,17 +274,19 @@ class PodGangs:
         alive = [pod for pod in groups.members(pods) if _fits(gang, pod)]
         hosts = {self._fleet.host(node): node for node in gang.nodes}
         parts = [
-            (part, [pod for pod in alive if role_of(pod) == part.name])
+            (part, [pod for pod in alive if (part_of(gang, pod) or MAIN) == part.name])
             for part in gang.admission.assignments
         ]
-        gang.whole = gang.whole or all(len(mine) >= part.count for part, mine in parts)
+        gang.ordered = gang.ordered or self._is_ordered(gang, pods)
+        all_there = all(len(mine) >= part.count for part, mine in parts)
+        gang.whole = gang.whole or gang.ordered or all_there
         there = {pod.uid for pod in alive}
         gang.pinned = {uid: node for uid, node in gang.pinned.items() if uid in there}
         if not gang.whole:
             return
         for part, mine in parts:
             slots = [node for node, count in part.nodes for _ in range(count)]
-            ranks = {pod.uid: pod.index for pod in mine}
+            ranks = {pod.uid: _rank(pod, part.name) for pod in mine}
             places = seats(gang, slots, slots, mine, ranks, hosts)
             for pod in mine:
                 node = places.get(pod.uid)
@@ -230,6 +297,12 @@ class PodGangs:
             if pod.gated and not is_granted(gang, pod) and not pod.requests.get(GPU, 0):
                 gang.pinned[pod.uid] = _ANYWHERE
                 self._send(gang, pod, None)
+
+    def _is_ordered(self, gang: Gang, pods: Sequence[PodFacts]) -> bool:
+        """Whether workers of a replica come when the leader, which waits at the gate, is ready."""
+        if gang.ref.family is None:
+            return False
+        return self._roster(gang.ref.uid, pods).later is not None
 
     def _send(self, gang: Gang, pod: PodFacts, node: NodeName | None) -> None:
         host = None if node is None else self._fleet.host(node)
@@ -266,8 +339,19 @@ def _is_stray(pod: PodFacts, gang: Gang | None) -> bool:
 
 
 def _fits(gang: Gang, pod: PodFacts) -> bool:
-    """Whether a pod at the gate takes no more than was granted for one of its role."""
-    granted = gang.each.get(role_of(pod))
+    """Whether a pod at the gate takes no more than was granted for one of its role.
+
+    Of pods that come later only GPUs are compared: of the rest, their template does not say all.
+    """
+    granted = gang.each.get(part_of(gang, pod) or MAIN)
     if granted is None or not pod.gated:
         return True
-    return all(amount <= granted.get(name, 0) for name, amount in pod.requests.items())
+    amounts = {GPU: pod.requests.get(GPU, 0)} if gang.ordered else pod.requests
+    return all(amount <= granted.get(name, 0) for name, amount in amounts.items())
+
+
+def _rank(pod: PodFacts, part: str) -> int | None:
+    """Its place among the pods of its part: where workers are one by themselves, 1 comes first."""
+    if pod.index is None or not pod.is_in_replica or part != WORKER:
+        return pod.index
+    return pod.index - 1

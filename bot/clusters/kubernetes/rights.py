@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from bot.clusters.kubernetes.connection import Connection, Json
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 JOB_SET_GROUP = "jobset.x-k8s.io"
+LEADER_WORKER_SET_GROUP = "leaderworkerset.x-k8s.io"
 _READ = ("get", "list", "watch")
 
 
@@ -55,6 +56,7 @@ NEEDS = (
     Need(group="", resources=("pods/eviction",), verbs=("create",)),
     Need(group="batch", resources=("jobs",), verbs=(*_READ, "create", "patch", "delete")),
     Need(group=JOB_SET_GROUP, resources=("jobsets",), verbs=(*_READ, "patch")),
+    Need(group=LEADER_WORKER_SET_GROUP, resources=("leaderworkersets",), verbs=_READ),
     Need(group="events.k8s.io", resources=("events",), verbs=("create",)),
     Need(
         group="admissionregistration.k8s.io",
@@ -77,13 +79,13 @@ NEEDS = (
 )
 
 
-def rights(home: str, *, job_sets: bool = True) -> Iterator[Right]:
+def rights(home: str, *, absent: Collection[str] = ()) -> Iterator[Right]:
     """Each right by itself; `home` is the namespace of the bot.
 
-    Without `job_sets`, those for JobSets are left out: they are not installed.
+    Those for `absent` API groups are left out: they are not installed.
     """
     for need in NEEDS:
-        if need.group == JOB_SET_GROUP and not job_sets:
+        if need.group in absent:
             continue
         for resource in need.resources:
             for verb in need.verbs:

@@ -7,13 +7,14 @@ owner would wait for ever without a word. Without the label we see its pods alon
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from bot.clusters.base import Flaw, FlawKind, Unwanted, Wanted
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.facts import JOB, JOB_SET, PodFacts, marks_of_no_ask
 from bot.clusters.kubernetes.gangs import ref_of
 from bot.clusters.kubernetes.mirror import Mirror
+from bot.clusters.kubernetes.pods import PodGangs
 from bot.clusters.kubernetes.works import WorkFacts
 from scheduler.model import GPU, Seconds
 from storage.records import ObjectRef
@@ -98,11 +99,11 @@ def _asks_nothing(work: WorkFacts | None) -> bool:
 class Asked:
     """What was told that people want, so that each is told once, and that it is over.
 
-    `of_pods` says what pods that wait by themselves ask for, by their key.
+    `pods` are those that wait by themselves.
     """
 
-    def __init__(self, mirror: Mirror, of_pods: Callable[[str, Seconds], Wanted | None]) -> None:
-        self._mirror, self._of_pods = mirror, of_pods
+    def __init__(self, mirror: Mirror, pods: PodGangs) -> None:
+        self._mirror, self._pods = mirror, pods
         self._told: dict[str, Wanted] = {}
         self._doubted: set[str] = set()
         self._idle: set[str] = set()  # what is there and asks for nothing, as was told
@@ -112,9 +113,9 @@ class Asked:
         for told in (self._told, self._doubted, self._idle):
             told.clear()
 
-    def doubt(self, uid: str) -> None:
-        """Tell anew what is wanted of an object whose gang is over."""
-        self._doubted.add(uid)
+    def doubt(self, *uids: str) -> None:
+        """Tell anew what is wanted of objects whose gangs are over."""
+        self._doubted.update(uids)
 
     def news(self, uid: str, now: Seconds, *, named: bool) -> Iterator[Wanted | Unwanted]:
         """What is to be told of an object, or of pods by their key.
@@ -124,7 +125,9 @@ class Asked:
         we looked.
         """
         work = self._mirror.work(uid)
-        found = self._of_pods(uid, now) if work is None else wanted(work, now)
+        found = self._pods.wanted(uid, now) if work is None else wanted(work, now)
+        if self._pods.is_forming(uid, found, now):
+            return
         found = found or unheld(work, self._mirror.pods_of(uid), now)
         doubted = uid in self._doubted
         self._doubted.discard(uid)

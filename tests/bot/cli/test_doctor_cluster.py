@@ -34,6 +34,7 @@ def api() -> Iterator[ApiServer]:
         server.grant_shipped_rights()
         server.policies.install_shipped()
         server.serve_job_sets()
+        server.serve_leader_worker_sets()
         for number in range(1, 4):
             server.add_node(f"n{number}", labels={**MODEL, BLOCK: "b1", RACK: "r1"})
         server.add_node("cpu", gpus=0)

@@ -1,4 +1,4 @@
-"""Replicas of one Deployment or StatefulSet: their card, and what becomes of them."""
+"""Replicas of one object, such as a Deployment: their card, and what becomes of them."""
 
 from __future__ import annotations
 

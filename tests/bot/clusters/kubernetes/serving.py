@@ -1,4 +1,4 @@
-"""Deployments and StatefulSets as people make them, and what the bot makes of their replicas."""
+"""What keeps replicas, as people make it, and what the bot makes of those."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from storage.records import Request
 from tests.bot.clusters.kubernetes.house import KubeHouse
 from tests.bot.clusters.kubernetes.world import TEAM
 from tests.bot.house import ANA
-from tests.kube.samples import GATE, pod_spec
+from tests.kube.samples import GATE, leader_worker_set, pod_spec
 
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{TEAM}/deployments"
 STATEFUL_SETS = f"/apis/apps/v1/namespaces/{TEAM}/statefulsets"
+LEADER_WORKER_SETS = f"/apis/leaderworkerset.x-k8s.io/v1/namespaces/{TEAM}/leaderworkersets"
 
 
 def _body(kind: str, name: str, replicas: int, marks: dict[str, str]) -> dict[str, Any]:
@@ -47,6 +48,27 @@ def keep_state(house: KubeHouse, replicas: int, *, more: dict[str, Any], **marks
     body = _body("StatefulSet", "index", replicas, marks)
     body["spec"] |= {"serviceName": "index", **more}
     house.person.post(STATEFUL_SETS, body)
+
+
+def keep_groups(
+    house: KubeHouse,
+    replicas: int = 1,
+    size: int = 2,
+    *,
+    leader: int | None = None,
+    restart: str = "RecreateGroupOnPodRestart",
+    more: dict[str, Any] | None = None,
+    **marks: str,
+) -> None:
+    """A LeaderWorkerSet `llama` of one node a pod; `leader` are the GPUs of leaders, if others."""
+    spec = None if leader is None else pod_spec(leader)
+    body = leader_worker_set("llama", replicas=replicas, size=size, leader=spec, **(more or {}))
+    groups = body["spec"]["leaderWorkerTemplate"]
+    groups["restartPolicy"] = restart
+    for template in (groups["workerTemplate"], groups.get("leaderTemplate")):
+        if template is not None:
+            template["metadata"]["labels"] |= {f"gpubot.dev/{m}": text for m, text in marks.items()}
+    house.person.post(LEADER_WORKER_SETS, body)
 
 
 def scale(house: KubeHouse, replicas: int, path: str = f"{DEPLOYMENTS}/chat") -> None:

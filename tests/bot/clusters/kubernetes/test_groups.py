@@ -323,6 +323,22 @@ def test_one_that_was_cancelled_is_asked_for_again_only_with_other_pods(
     assert [one.state for one in waiting.requests()][1:] == [S.CANCELLED, S.WAITING]
 
 
+def test_one_that_came_while_its_request_ended_and_no_bot_was_there_is_asked_for(
+    house: KubeHouse,
+) -> None:
+    create(house, {"a": 8, "b": 8})
+    house.run(4)
+    house.desk.release(LEA.id, house.request("g").id, key="release")
+    house.step()
+    assert house.state("g") is S.STOPPING
+    delete(house, "a", "b")
+    house.api.kubelet.confirm_all()
+    create(house, {"a": 8, "b": 8})
+    house.restart()
+    house.run(5)
+    assert [one.state for one in house.requests()] == [S.RELEASED, S.RUNNING]
+
+
 # ---- stopping
 
 

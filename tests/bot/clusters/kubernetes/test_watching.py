@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bot.clusters.base import ClusterUnreachable
-from bot.clusters.kubernetes.cluster import JOB_SETS
 from bot.clusters.kubernetes.connection import Connection, Json, Refused, Unanswered
 from bot.clusters.kubernetes.mirror import Mirror
+from bot.clusters.kubernetes.watched import JOB_SETS
 from bot.clusters.kubernetes.watching import Pace, Watcher
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse

@@ -13,10 +13,12 @@ from typing import Any
 
 from kubernetes import client as kube
 
-from bot.clusters.kubernetes.cluster import NODES, KubernetesCluster
+from bot.clusters.kubernetes.cluster import KubernetesCluster
 from bot.clusters.kubernetes.connection import Connection, Json, Unanswered
 from bot.clusters.kubernetes.facts import node_of
+from bot.clusters.kubernetes.leaderworkersets import set_of
 from bot.clusters.kubernetes.templates import read_templates
+from bot.clusters.kubernetes.watched import NODES
 from bot.clusters.kubernetes.watching import Pace
 from bot.shipped import TEMPLATES, shipped
 from scheduler.layout import Layout
@@ -24,6 +26,7 @@ from scheduler.model import Seconds
 from tests.bot.house import small_layout
 from tests.kube.jobsets import JOB_SET
 from tests.kube.kinds import JOB, NODE, POD, Kind
+from tests.kube.leaderworkersets import LEADER_WORKER_SET
 from tests.kube.samples import job, job_set
 from tests.kube.samples import pod as gated_pod
 from tests.kube.server import ApiServer
@@ -224,6 +227,8 @@ class World:
                     }
                     for kind in (JOB, JOB_SET)
                 )
+                found = [set_of(dict(one.body)) for one in store.all(LEADER_WORKER_SET)]
+                replicated = {one.key: one for one in found}
                 nodes = {n.body["metadata"]["name"]: node_of(dict(n.body)) for n in store.all(NODE)}
                 return (
                     int(nodes_watch.version or 0) >= store.changed(NODE)
@@ -231,6 +236,7 @@ class World:
                     and jobs == {j.uid: j.version for j in mirror.jobs.items.values()}
                     and sets == {j.uid: j.version for j in mirror.job_sets.items.values()}
                     and nodes == mirror.nodes.items
+                    and replicated == mirror.sets.items
                 )
 
         wait_until(same, "the mirror to be as the cluster is")
