@@ -117,18 +117,21 @@ class Outbox:
             _O.state.in_(_UNSENT),
             _O.due <= now,
             or_(_O.leased_until.is_(None), _O.leased_until <= now),
-            or_(_O.audience != Audience.THREAD, ~_earlier_in_thread()),
+            or_(_O.audience != Audience.THREAD, ~_EARLIER_IN_THREAD),
         )
         if after_cards:
-            ready = and_(ready, or_(_O.audience != Audience.THREAD, ~_card_unposted()))
+            ready = and_(ready, or_(_O.audience != Audience.THREAD, ~_CARD_UNPOSTED))
         rows = self._select(ready, order=(_O.urgent.desc(), _O.id), limit=limit)
+        if not rows:  # as at most moments
+            return ()
+        those = _O.id.in_([row.id for row in rows])
         self._update(
-            _O.id.in_([row.id for row in rows]),
+            those,
             state=OutboxState.CLAIMED,
             attempts=_O.attempts + 1,
             leased_until=now + dt.timedelta(seconds=lease_seconds),
         )
-        claimed = self._select(_O.id.in_([row.id for row in rows]))
+        claimed = self._select(those)
         by_id = {row.id: _record(row) for row in claimed}
         return tuple(by_id[row.id] for row in rows)
 
@@ -312,6 +315,11 @@ def _card_unposted() -> ColumnElement[bool]:
         card.c.ts.is_(None),
         card.c.state != OutboxState.DEAD,
     )
+
+
+# Built once: to build the aliases takes as long as to run the statement.
+_EARLIER_IN_THREAD = _earlier_in_thread()
+_CARD_UNPOSTED = _card_unposted()
 
 
 def _only(rows: Sequence[Row[Any]]) -> OutboxItem | None:
