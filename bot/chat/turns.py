@@ -6,7 +6,7 @@ and then goes as one. One person gets what waits for them in one message from th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.notices import NoticeKind
@@ -16,7 +16,7 @@ WINDOW = 10.0
 URGENT_WINDOW = 2.0
 """Urgent notices are heard within three seconds, so they are gathered for less long."""
 
-_WINDOWS: Mapping[tuple[str, Audience], float] = {
+WINDOWS: dict[tuple[str, Audience], float] = {
     (NoticeKind.ADMITTED, Audience.CHANNEL): WINDOW,
     (NoticeKind.ADMITTED, Audience.PERSON): WINDOW,
     (NoticeKind.LEASE_ENDING, Audience.PERSON): WINDOW,
@@ -53,7 +53,7 @@ class Held:
         """For how long it waits for others of its kind; None if it goes alone."""
         if self.item.ts is not None or self.thread is not None:
             return None  # drawn anew in its place, or in a story of its own
-        return _WINDOWS.get((self.item.notice.kind, self.item.notice.audience))
+        return WINDOWS.get((self.item.notice.kind, self.item.notice.audience))
 
 
 class Turns:

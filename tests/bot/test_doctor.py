@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from kubernetes.config import kube_config
 from typer.testing import CliRunner
 
 from bot.chat.actions import FORM, WHY_OF_MESSAGE
@@ -90,7 +89,6 @@ def test_a_cluster_is_examined_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     with ApiServer(wall_clock=True) as api:
         path = str(write_kubeconfig(tmp_path, api.url, "bot-token"))
         monkeypatch.setenv("KUBECONFIG", path)
-        monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", path)  # read at import
         api.grant_shipped_rights()
         (found,) = _failed()
         assert found.what == "gpu nodes"

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
-import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -24,9 +20,9 @@ from storage.records import OutboxState
 from storage.states import RequestState as S
 from storage.store import Store, open_store
 from tests.bot.house import ADA, BEN, POLICY
+from tests.e2e import serving
 from tests.fixtures_workspace import GENERAL, ONCALL, eventually, quick_options
 
-SERVE = [sys.executable, "-m", "tests.e2e.serving", "serve"]
 PEOPLE = """
 U0ADA: {name: Ada Moreau, teams: [nlp, vision]}
 U0BEN: {name: Ben Okafor, teams: [vision]}
@@ -47,8 +43,6 @@ class Place:
         self.spool = folder / "gpubot.spool"
         self.url = f"sqlite:///{folder / 'gpubot.db'}"
         self.environment = {
-            **os.environ,
-            "PYTHONPATH": str(Path(__file__).parents[2]),
             "GPUBOT_SLACK_API_URL": self.server.api_url,
             "SLACK_BOT_TOKEN": self.server.options.bot_token,
             "SLACK_APP_TOKEN": self.server.options.app_token,
@@ -62,13 +56,12 @@ class Place:
     def serving(self) -> Iterator[None]:
         """`gpubot serve` as a process of its own, killed at the end."""
         before = self.server.workspace.sockets.count
-        process = subprocess.Popen(SERVE, env=self.environment)
+        process = serving.start(self.environment)
         try:
             eventually(lambda: self.server.workspace.sockets.count > before, seconds=60)
             yield
         finally:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+            serving.kill(process)
             eventually(lambda: self.server.workspace.sockets.count == before, seconds=20)
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import pytest
@@ -19,9 +17,10 @@ from tests.bot.clusters.kubernetes.house import MODEL
 from tests.bot.clusters.kubernetes.world import TEAM
 from tests.bot.house import ADA, POLICY
 from tests.bot.kubeconfig import write_kubeconfig
+from tests.e2e import serving
 from tests.e2e.kube_rig import KubeRoom
 from tests.e2e.rig import eventually
-from tests.e2e.test_kill import PEOPLE, SERVE
+from tests.e2e.test_kill import PEOPLE
 from tests.e2e.test_kubernetes_lives import check_said, entered, unsent
 from tests.kube.samples import job
 from tests.kube.server import ApiServer
@@ -39,12 +38,10 @@ class Lives:
         (folder / "policy.yaml").write_text(POLICY)
         (folder / "people.yaml").write_text(PEOPLE)
         options = self.room.server.options
-        self.process: subprocess.Popen[bytes]
+        self.process: ForkServerProcess
         self.url = f"sqlite:///{folder / 'gpubot.db'}"
         self.spool = folder / "gpubot.spool"
         self.environment = {
-            **os.environ,
-            "PYTHONPATH": str(Path(__file__).parents[2]),
             "GPUBOT_CLUSTER": "kubernetes",
             "KUBECONFIG": str(write_kubeconfig(folder, api.url, "bot-token")),
             "POD_NAME": "gpubot-0",
@@ -60,7 +57,7 @@ class Lives:
     def serving(self) -> Iterator[None]:
         """`gpubot serve` as a process of its own, killed at the end at the latest."""
         sockets = self.room.server.workspace.sockets
-        self.process = subprocess.Popen(SERVE, env=self.environment)
+        self.process = serving.start(self.environment)
         try:
             yield
         finally:
@@ -68,8 +65,7 @@ class Lives:
             eventually(lambda: not sockets.count, seconds=PATIENCE)
 
     def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
+        serving.kill(self.process)
 
     def killed_at(self, path: str, *, sent: bool) -> None:
         """Serve until the next PATCH of a path, and kill the bot then.

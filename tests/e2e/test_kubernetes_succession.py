@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import pytest
@@ -21,9 +19,10 @@ from tests.bot.clusters.kubernetes.replicas import LEASE, SPACE
 from tests.bot.clusters.kubernetes.world import TEAM
 from tests.bot.house import ADA, POLICY
 from tests.bot.kubeconfig import write_kubeconfig
+from tests.e2e import serving
 from tests.e2e.kube_rig import KubeRoom
 from tests.e2e.rig import eventually
-from tests.e2e.test_kill import PEOPLE, SERVE
+from tests.e2e.test_kill import PEOPLE
 from tests.e2e.test_kubernetes_kill import found
 from tests.e2e.test_kubernetes_lives import entered
 from tests.kube.samples import job
@@ -44,15 +43,13 @@ class Replicas:
         self.room = KubeRoom(folder, api)
         (folder / "policy.yaml").write_text(POLICY)
         (folder / "people.yaml").write_text(PEOPLE)
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.processes: dict[str, ForkServerProcess] = {}
         self.lease = Connection(lambda: api.client("admin"))
 
     def start(self, name: str) -> None:
         """`gpubot serve` as the pod of this name."""
         options = self.room.server.options
         environment = {
-            **os.environ,
-            "PYTHONPATH": str(Path(__file__).parents[2]),
             "GPUBOT_CLUSTER": "kubernetes",
             "KUBECONFIG": str(write_kubeconfig(self.folder, self.api.url, "bot-token")),
             "POD_NAME": name,
@@ -65,12 +62,10 @@ class Replicas:
             "GPUBOT_POLICY": str(self.folder / "policy.yaml"),
             "GPUBOT_PEOPLE": str(self.folder / "people.yaml"),
         }
-        self.processes[name] = subprocess.Popen(SERVE, env=environment)
+        self.processes[name] = serving.start(environment)
 
     def kill(self, name: str) -> None:
-        process = self.processes.pop(name)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        serving.kill(self.processes.pop(name))
 
     def holder(self) -> tuple[str, int]:
         """Who leads by the Lease, and its number."""

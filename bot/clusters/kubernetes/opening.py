@@ -54,8 +54,9 @@ def _as_pod(settings: kube.Configuration) -> None:
 
 
 def _by_file(settings: kube.Configuration) -> None:
+    file = os.environ["KUBECONFIG"]  # as it is now: the library knows what it was when imported
     try:
         load: Any = config.load_kube_config
-        load(client_configuration=settings)
+        load(config_file=file, client_configuration=settings)
     except (config.ConfigException, OSError) as error:
-        raise NoCluster(f"KUBECONFIG={os.environ['KUBECONFIG']}: {error}") from error
+        raise NoCluster(f"KUBECONFIG={file}: {error}") from error

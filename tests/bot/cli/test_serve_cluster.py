@@ -9,7 +9,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from kubernetes.config import kube_config
 
 from bot.cli.serve import build_bot, wait_for_signal
 from bot.composition import Bot
@@ -38,7 +37,6 @@ def _environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, workspace: WorkspaceServer, api: ApiServer
 ) -> None:
     path = str(write_kubeconfig(tmp_path, api.url, "bot-token"))
-    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", path)  # read at import
     for name, value in {
         "GPUBOT_CLUSTER": "kubernetes",
         "KUBECONFIG": path,
