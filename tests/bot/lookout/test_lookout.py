@@ -13,29 +13,18 @@ from bot.lookout import twin
 from bot.lookout.here import Here
 from bot.lookout.port import Lookout
 from bot.lookout.twin import Twin
-from bot.terms import Terms
 from bot.views import NotReady
-from scheduler.engine import Engine
 from scheduler.events import Withdrawn
-from scheduler.model import Seconds, WorkloadId
+from scheduler.model import WorkloadId
 from scheduler.standing import EngineError
 from tests.bot.house import House
+from tests.bot.lookout.questions import stumble, who_is_there
 
 LONG = 60.0  # seconds; what answers in the end answers long before
 MAKERS: dict[str, Callable[[House], Lookout]] = {
     "here": lambda house: Here(house.control),
     "twin": lambda house: Twin(house.control),
 }
-
-
-def who_is_there(engine: Engine, terms: Terms, now: Seconds) -> tuple[list[str], list[str], int]:
-    waiting = [str(one.id) for one in engine.pending()]
-    running = [str(workload.id) for workload, _ in engine.running()]
-    return waiting, running, len(terms.teams) + int(now)
-
-
-def stumble(engine: Engine, _terms: Terms, now: Seconds) -> None:
-    engine.forecast(WorkloadId("R-0"), now)
 
 
 @pytest.fixture
