@@ -200,7 +200,11 @@ def _create(cluster: Cluster, job_set: Stored, group: Json, index: int, *, suspe
         },
         "spec": {**spec, "suspend": suspended},
     }
-    create_child(cluster, job_set, JOB, body)
+    try:
+        create_child(cluster, job_set, JOB, body)
+    except Refusal as refusal:
+        if refusal.reason != "AlreadyExists":  # that of an earlier JobSet: once it is gone
+            raise
 
 
 def _switch(cluster: Cluster, job: Stored, group: Json, *, suspended: bool) -> None:
