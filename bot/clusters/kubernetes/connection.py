@@ -159,11 +159,14 @@ class Connection:
             raise Unanswered(f"{method} {path}: {error}") from error
 
     def _rebuild(self, built: int) -> None:
-        """Read the token again, unless another thread has since."""
+        """Read the token again, unless another thread has since. Raises Unanswered."""
         with self._lock:
             if built == self._built:
                 log.info("the API server does not take the token: reading it again")
-                self._client = self._open_client()
+                try:
+                    self._client = self._open_client()
+                except Exception as error:  # its file is being replaced, or was taken away
+                    raise Unanswered(f"the token cannot be read again: {error}") from error
                 self._built += 1
 
 

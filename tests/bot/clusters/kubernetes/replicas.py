@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+
+from kubernetes import client as kube
 
 from bot.clock import ManualClock
 from bot.clusters.kubernetes.cluster import KubernetesCluster
@@ -30,8 +33,18 @@ class Hand:
         return self.now
 
 
-def connect(api: ApiServer, doom: Callable[[], Doom | None] = lambda: None) -> Connection:
-    return MortalConnection(lambda: api.client("bot"), doom)
+def connect(
+    api: ApiServer, doom: Callable[[], Doom | None] = lambda: None, token: Path | None = None
+) -> Connection:
+    """A connection of the bot's, whose token is read from a file where there is one."""
+
+    def open_client() -> kube.ApiClient:
+        settings = api.configuration("bot")
+        if token is not None:
+            settings.api_key = {"authorization": f"Bearer {token.read_text()}"}
+        return kube.ApiClient(settings)
+
+    return MortalConnection(open_client, doom)
 
 
 def candidate(api: ApiServer, who: str, hand: Hand, floor: int = 0) -> Candidate:
@@ -41,13 +54,16 @@ def candidate(api: ApiServer, who: str, hand: Hand, floor: int = 0) -> Candidate
 class Replica(World):
     """One of several bots. Its thread for the Lease is not started: `attend` is called by hand."""
 
-    def __init__(self, api: ApiServer, url: str, who: str, clock: ManualClock) -> None:
+    def __init__(
+        self, api: ApiServer, url: str, who: str, clock: ManualClock, token: Path | None = None
+    ) -> None:
         self.hand = Hand()
         self.doom: Doom | None = None
-        self._born = (api, url, who, clock)
+        self._token = token
+        self._born = (api, url, who, clock, token)
         self.store = open_store(url)
         self.candidate = Candidate(
-            connect(api, lambda: self.doom),
+            connect(api, lambda: self.doom, token),
             namespace=SPACE,
             who=who,
             floor=self._newest,
@@ -70,7 +86,9 @@ class Replica(World):
             return view.counters.read(Counter.FENCE, start=0)
 
     def open(self) -> KubernetesCluster:
-        guarded = GuardedConnection(connect(self.api, lambda: self.doom), self.candidate)
+        guarded = GuardedConnection(
+            connect(self.api, lambda: self.doom, self._token), self.candidate
+        )
         self.cluster = KubernetesCluster(guarded, self.layout, patience=self.patience)
         assert self.cluster.start(DEADLINE)
         return self.cluster
@@ -90,10 +108,13 @@ class Replica(World):
         self.store.close()
 
 
-def two(api: ApiServer, url: str) -> tuple[Replica, Replica]:
+def two(
+    api: ApiServer, url: str, tokens: tuple[Path | None, Path | None] = (None, None)
+) -> tuple[Replica, Replica]:
     """Two bots over the database at `url`, of which the first leads."""
     clock = ManualClock(START)
-    first, second = (Replica(api, url, who, clock) for who in ("bot-a", "bot-b"))
+    pairs = zip(("bot-a", "bot-b"), tokens, strict=True)
+    first, second = (Replica(api, url, who, clock, token) for who, token in pairs)
     for one in (first, second):
         one.candidate.attend()
         one.step()
