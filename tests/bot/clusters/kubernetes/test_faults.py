@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bot.asks import Ask
+from bot.byhand import Intervened, Wish
 from bot.clusters.kubernetes.connection import Connection
 from bot.clusters.kubernetes.leader import DURATION
 from bot.views import Submitted
 from scheduler.invariants import check_invariants
+from storage.audit import InterventionKind
 from storage.records import Recipe, RecipeKind
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse
+from tests.bot.clusters.kubernetes.meddling import held_by_pods
 from tests.bot.clusters.kubernetes.replicas import LEASE, SPACE, Hand, candidate
+from tests.bot.clusters.kubernetes.serving import keep_state
 from tests.bot.clusters.kubernetes.world import TEAM
-from tests.bot.house import ADA
+from tests.bot.house import ADA, ANA
 from tests.kube.namespace_end import LINGERS
+from tests.kube.samples import part
 from tests.kube.server import ApiServer
 
 ENDED = {S.RELEASED, S.CANCELLED, S.FAILED}
@@ -41,6 +47,13 @@ def used(house: KubeHouse) -> int:
 
 def delete_namespace(house: KubeHouse, name: str = TEAM) -> None:
     Connection(lambda: house.api.client("admin")).delete(f"/api/v1/namespaces/{name}", {})
+
+
+def report_again(house: KubeHouse) -> None:
+    """Kubelets that are back say of their pods that they run and are ready."""
+    for pod in house.pods():
+        if pod["spec"].get("nodeName"):
+            house.api.kubelet.start(f"{TEAM}/{pod['metadata']['name']}")
 
 
 def outlive(house: KubeHouse) -> None:
@@ -123,6 +136,45 @@ def test_the_bot_may_be_away_while_a_namespace_goes(house: KubeHouse) -> None:
     house.run(3)
     assert {request.state for request in house.requests()} <= ENDED
     assert used(house) == 0
+
+
+@pytest.mark.parametrize("away", [False, True], ids=["there", "away"])
+def test_all_that_can_be_in_a_namespace_ends_with_it(house: KubeHouse, away: bool) -> None:
+    """A JobSet, replicas, a group, a pod of a hold, and a Job that is just making way."""
+    house.api.serve_job_sets()
+    house.restart()
+    house.create_job("spare", pods=1, gpus=8, labels={"preemptible": "true"})
+    house.create_job_set("set", part("leader", gpus=4), part("workers", pods=2, gpus=2))
+    keep_state(house, 2, more={"podManagementPolicy": "Parallel"}, preemptible="true")
+    for name in ("left", "right"):
+        house.create_pod(name, 2, team="nlp", group="g", group_size="2")
+    held = house.desk.submit(ADA.id, Ask(gpus=4, text="4"), key="k")
+    assert isinstance(held, Submitted)
+    house.create_pod("mine", 4, request=held.card.request)
+    house.run(6)
+    wish = Wish(kind=InterventionKind.PREEMPT, target=house.request("spare").id, reason="test")
+    assert isinstance(house.desk.intervene(ANA.id, wish, key="p", confirmed=True), Intervened)
+    house.run(1)
+    states = {one.workload.name: one.state for one in house.requests()}
+    assert states.pop("spare") is S.PREEMPTING
+    assert set(states.values()) == {S.RUNNING}
+    assert used(house) == sum(held_by_pods(house).values()) == 40
+    if away:
+        house.cluster.close()
+        delete_namespace(house)
+        for _ in range(3):
+            house.api.advance(LINGERS.total_seconds())
+            house.api.controllers.settle()
+            house.api.kubelet.confirm_all()
+        house.restart()
+        house.run(4)
+    else:
+        delete_namespace(house)
+        outlive(house)
+    assert {request.state for request in house.requests()} <= ENDED
+    assert house.pods() == []
+    assert used(house) == 4  # the hold is nobody's but hers
+    assert house.cluster.writer.wait(0.0)
 
 
 # ---- clocks
@@ -240,3 +292,56 @@ def test_a_node_that_fails_again_and_again_is_told_each_time_and_given_to_nobody
         house.api.change_node(node, ready=True)
         house.api.kubelet.recover(node)
         house.run(1)
+
+
+def test_a_node_that_flaps_while_a_gang_starts_holds_nothing_up(patient: KubeHouse) -> None:
+    """Not ready for some seconds, again and again: before the pods are there, and as they come."""
+    house = patient
+    house.create_job("train", pods=4, gpus=8)
+    house.settle()
+    for number in range(8):
+        node = f"n{1 + number % 4}"
+        house.api.change_node(node, ready=False)
+        house.step(2.0)
+        house.let_pods_run()
+        house.api.change_node(node, ready=True)
+        report_again(house)
+        house.step(2.0)
+        assert len({at for name, at in house.bound().items() if name.startswith("train")}) in {0, 4}
+        assert used(house) <= 32
+    house.run(3)
+    assert house.state("train") is S.RUNNING
+    assert house.request("train").attempt <= 2  # what was to start on a node that was away waits
+    assert len(house.bound()) == 4
+    assert used(house) == 32
+    assert house.said("node-failed") == []
+
+
+@pytest.mark.parametrize("patience", [0.0, 60.0])
+def test_a_node_that_flaps_between_decision_and_write_is_given_to_nobody_twice(
+    api: ApiServer, tmp_path: Path, patience: float
+) -> None:
+    house = KubeHouse(api, tmp_path, patience=patience)
+    house.step()
+    for name in ("a", "b", "c"):
+        house.create_job(name, pods=2, gpus=8)
+    house.settle()
+    for _ in range(4):
+        for node in ("n1", "n2", "n3"):
+            house.api.change_node(node, ready=False)
+        house.hear()
+        house.control.step()
+        for node in ("n1", "n2", "n3"):
+            house.api.change_node(node, ready=True)
+        house.hear()
+        house.control.step()
+        house.let_pods_run()
+        house.api.controllers.settle()
+        assert max(Counter(house.bound().values()).values(), default=0) <= 1
+        used(house)
+    house.step(60.0)
+    house.run(4)
+    assert {house.state(name) for name in ("a", "b")} == {S.RUNNING}
+    assert max(Counter(house.bound().values()).values()) == 1
+    assert used(house) == len(house.bound()) * 8
+    house.close()
