@@ -305,9 +305,11 @@ def seats(
 
 
 def is_later(job: WorkFacts, gang: Gang) -> bool:
-    """Whether an object tells of a later grant than that of a gang, and not of a garbled one."""
-    found = gang_on(job)
-    return found is not None and found.admission.at > gang.admission.at
+    """Whether an object tells of a later grant than that of a gang, or of one mended since."""
+    found, ours = gang_on(job), gang.admission
+    if found is None:
+        return False
+    return (found.admission.at, found.admission.repairs) > (ours.at, ours.repairs)
 
 
 def _moment(text: str | None) -> Seconds | None:

@@ -23,6 +23,7 @@ from bot.clusters.kubernetes.gangs import (
     path_of,
     places_for,
     read_grant,
+    slots_of,
     standing,
 )
 from bot.clusters.kubernetes.mirror import Mirror
@@ -179,9 +180,11 @@ class JobGangs:
 
         A pod on a node that was left is deleted, or its successor would not come: it stays in
         view until its kubelet says that it has ended.
-        A template that names the node is for that node alone: such a gang is stopped whole.
+        A template that names the node is for that node alone: such a gang is stopped whole. So is
+        one of whose pods some are on their way to a node that was left: they go to no other, and
+        to delete them would count as failures of theirs.
         """
-        if self._host(gang) is not None:
+        if self._host(gang) is not None or self._strays(gang, admission):
             gang.ending = EndKind.LOST
             self.suspend(gang)
             return
@@ -192,6 +195,22 @@ class JobGangs:
         for pod in self._mirror.pods_of(gang.ref.uid):
             if pod.node is not None and pod.node not in gang.nodes and not pod.terminating:
                 self._remove(pod)
+
+    def _strays(self, gang: Gang, admission: Admission) -> bool:
+        """Whether a pod was let go to a node that is not of another grant, and is not there yet."""
+        nodes = set(slots_of(admission))
+        hosts = {None, *map(self._fleet.host, nodes)}
+        going = (
+            pod
+            for pod in self._mirror.pods_of(gang.ref.uid)
+            if pod.node is None and not pod.finished and not pod.terminating
+        )
+        return any(
+            gang.pinned[pod.uid] not in nodes
+            if pod.gated and pod.uid in gang.pinned
+            else not pod.gated and pod.host not in hosts
+            for pod in going
+        )
 
     def look(self, gang: Gang, events: list[ClusterEvent], now: Seconds) -> EndKind | None:
         """Tell what is new of a gang and send pods on their way; how it ended if it has."""

@@ -59,7 +59,7 @@ class Replica(World):
     ) -> None:
         self.hand = Hand()
         self.doom: Doom | None = None
-        self._token = token
+        self.clock, self._token = clock, token
         self._born = (api, url, who, clock, token)
         self.store = open_store(url)
         self.candidate = Candidate(

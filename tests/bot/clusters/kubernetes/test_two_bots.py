@@ -16,7 +16,7 @@ from storage.errors import StaleLeader
 from storage.records import Request, Source, Transition
 from storage.states import RequestState
 from tests.bot.clusters.kubernetes.replicas import Replica, two
-from tests.bot.clusters.kubernetes.world import wait_until
+from tests.bot.clusters.kubernetes.world import TEAM, wait_until
 from tests.bot.house import ADA
 from tests.kube.server import ApiServer
 from tests.storage.conftest import server, url
@@ -231,3 +231,41 @@ def test_changes_of_leader_under_load_decide_nothing_twice(
         assert entered[RequestState.ADMITTED] == entered[RequestState.FINISHED] == 1
     leader.close()
     other.close()
+
+
+def test_who_looked_on_takes_over_what_the_leader_has_started_anew_since(
+    bots: tuple[Replica, Replica], api: ApiServer
+) -> None:
+    """What it had in mind is an attempt that is over: it is not that which is to be stopped."""
+    first, second = bots
+    first.create_job("train", pods=3, gpus=8)
+    for _ in range(3):
+        settle(*bots)
+        first.step()
+        first.settle()
+    first.let_pods_run()
+    for bot in (first, second):
+        settle(*bots)
+        bot.step()
+    jobs = f"/apis/batch/v1/namespaces/{TEAM}/jobs/train"
+    first.clock.advance(60.0)
+    first.person.patch(jobs, {"spec": {"suspend": True}})
+    for _ in range(5):
+        first.settle()
+        first.step()
+        first.let_pods_run()
+    (made,) = requests(first)
+    assert (made.state, made.attempt) == (RequestState.RUNNING, 2)
+    pods = {pod["metadata"]["uid"] for pod in first.pods()}
+    take_over(first, second)
+    first.hand.now += TRUST
+    for _ in range(4):
+        settle(*bots)
+        second.step()
+        second.settle()
+    (made,) = requests(second)
+    assert (made.state, made.attempt) == (RequestState.RUNNING, 2)
+    assert {pod["metadata"]["uid"] for pod in second.pods()} == pods
+    assert not second.job("train")["spec"]["suspend"]
+    assert marks(second)["gpubot.dev/decision"] == made.decision
+    assert "gpubot.dev/stop-at" not in marks(second)
