@@ -72,18 +72,18 @@ class Remarks:
             about=remark.ref.uid,
             what=f"say {remark.reason}",
             send=self._once(remark, about),
+            over=self._make_room,
         )
+
+    def _make_room(self) -> None:
+        with self._lock:
+            self._waiting -= 1
 
     def _once(self, remark: Remark, about: Json) -> Callable[[], object]:
         path = f"/apis/events.k8s.io/v1/namespaces/{about['namespace']}/events"
         at = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        counted = [True]
 
         def send() -> None:
-            if counted:  # from here on it takes one of the few threads, and no room in the line
-                counted.clear()
-                with self._lock:
-                    self._waiting -= 1
             if time.monotonic() < self._silent_until:
                 return
             try:

@@ -37,13 +37,15 @@ MOST_CONFLICTS = 8  # tries of a write that others keep getting ahead of
 class Write:
     """One thing to be written.
 
-    `about` is the object, whose writes keep their order; `refused` hears of a final no.
+    `about` is the object, whose writes keep their order; `refused` hears of a final no, `over` that
+    it is not sent again, whatever became of it.
     """
 
     about: str
     what: str
     send: Callable[[], object]
     refused: Callable[[Refused], None] = lambda _: None
+    over: Callable[[], None] = lambda: None
 
 
 @dataclass(slots=True)
@@ -128,6 +130,8 @@ class Writer:
                     return
                 write = line.waiting[0]
             pause = self._try(write, line)
+            if pause is None:
+                write.over()
             with self._lock:
                 self._trying = False
                 if self._held:
