@@ -434,10 +434,8 @@ class KubernetesCluster:
 
     def _give_up(self, gang: Gang, now: Seconds) -> None:
         kind = self._kind(gang)
-        if isinstance(kind, JobGangs):
+        if not isinstance(kind, Holds):
             kind.give_up(gang, now)
-        elif isinstance(kind, PodGangs):
-            kind.give_up(gang)
 
     # ---- keeping count
 

@@ -29,6 +29,7 @@ from bot.clusters.kubernetes.gangs import (
 )
 from bot.clusters.kubernetes.groups import Later, Roster, role_of
 from bot.clusters.kubernetes.mirror import Mirror
+from bot.clusters.kubernetes.progress import news_of
 from bot.clusters.kubernetes.replicas import LEADER, WORKER, read_key
 from bot.clusters.kubernetes.writing import Write, Writer
 from scheduler.model import GPU, Admission, NodeName, Seconds
@@ -175,9 +176,14 @@ class PodGangs:
         gang.ending = EndKind.LOST
         self.suspend(gang)
 
-    def give_up(self, gang: Gang) -> None:
-        """Stop a gang that was not whole in time."""
-        gang.ending = EndKind.LATE
+    def give_up(self, gang: Gang, now: Seconds) -> None:
+        """Stop a gang that was not whole in time; nodes that hold it up get a bad mark."""
+        pods = [pod for pod in self.pods_of(gang) if not pod.finished]
+        placed = all(pod.node is not None for pod in pods)
+        gang.ending = EndKind.LATE if placed else EndKind.UNPLACED
+        for pod in pods:
+            if pod.node is not None and not pod.ready:
+                self._fleet.mark(pod.node, gang.workload, now)
         self.suspend(gang)
 
     def look(self, gang: Gang, events: list[ClusterEvent], now: Seconds) -> EndKind | None:
@@ -200,11 +206,12 @@ class PodGangs:
             return EndKind.STOPPED
         self.expel(gang.ref.uid, gang)
         self._let_go(gang, pods)
-        ready = is_ready(gang, pods)
+        ready = is_ready(gang, pods) or _is_on(gang, pods)
         gang.since = None if ready else (gang.since or now)
         if ready and not gang.running:
             gang.running = True
             events.append(Started(workload=gang.workload, decision=gang.decision, at=now))
+        events += news_of(gang, None, pods, now)
         return None
 
     def _is_restarting(self, gang: Gang, pods: Sequence[PodFacts], now: Seconds) -> bool:
@@ -287,7 +294,7 @@ class PodGangs:
         for part, mine in parts:
             slots = [node for node, count in part.nodes for _ in range(count)]
             ranks = {pod.uid: _rank(pod, part.name) for pod in mine}
-            places = seats(gang, slots, slots, mine, ranks, hosts)
+            places = seats(gang, slots, gang.places_in(part), mine, ranks, hosts)
             for pod in mine:
                 node = places.get(pod.uid)
                 if node is not None:
@@ -336,6 +343,12 @@ def _is_stray(pod: PodFacts, gang: Gang | None) -> bool:
     if decision is None or (gang is not None and gang.ref.adopted):
         return False
     return gang is None or decision != gang.decision
+
+
+def _is_on(gang: Gang, pods: Sequence[PodFacts]) -> bool:
+    """Whether all are ready that a gang still needs: what is done may have been removed."""
+    ready = [pod for pod in pods if is_granted(gang, pod) and pod.ready and pod.occupies]
+    return gang.left is not None and len(ready) >= len(gang.places)
 
 
 def _fits(gang: Gang, pod: PodFacts) -> bool:

@@ -1,8 +1,8 @@
 """How far a gang that runs has come: which of its places it needs no more, and what it has saved.
 
-Towards its end a Job or JobSet has fewer pods: those that are done are not replaced, and their
-places are given back while the others run; of a JobSet that may start all of its Jobs anew, only
-when it can no more. What is given back is not taken again, except where a pod turns up all the
+Towards its end a Job, JobSet or group has fewer pods: those that are done are not replaced, and
+their places are given back while the others run; of a JobSet that may start all of its Jobs anew,
+only when it can no more. What is given back is not taken again, except where a pod turns up all the
 same: what holds room is counted.
 """
 
@@ -17,6 +17,7 @@ from bot.clusters.base import ClusterEvent, NotSaved, Saved, Shrunk
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.facts import Phase, PodFacts
 from bot.clusters.kubernetes.gangs import Gang, is_granted, ref_of, slots_in
+from bot.clusters.kubernetes.groups import role_of
 from bot.clusters.kubernetes.works import JobFacts, JobSetFacts, ReplicatedJob, WorkFacts
 from scheduler.model import NodeName, PodSetAssignment, Seconds
 from storage.records import ObjectRef
@@ -27,15 +28,19 @@ UNSAVED_AT_MOST = 20  # of one run: what says another wrong time each minute is 
 
 
 def news_of(
-    gang: Gang, job: WorkFacts, pods: Sequence[PodFacts], now: Seconds
+    gang: Gang, job: WorkFacts | None, pods: Sequence[PodFacts], now: Seconds
 ) -> Iterator[ClusterEvent]:
-    """Tell what a running gang gives back, and that it has saved its progress; each once."""
+    """Tell what a running gang gives back, and that it has saved its progress; each once.
+
+    `job` is None of pods that are a gang by themselves: those that nothing keeps are not replaced.
+    """
     yield from _unsaved(gang, job, pods, now)
     saved = _saved(gang, job, pods, now)
     if saved is not None and (gang.saved is None or saved > gang.saved):
         gang.saved = saved
         yield Saved(workload=gang.workload, decision=gang.decision, saved=saved, at=now)
-    if not job.final or not gang.running or gang.stopping or gang.hurt:
+    final = all(pod.owner is None for pod in pods) if job is None else job.final
+    if not final or not gang.running or gang.stopping or gang.hurt:
         return
     parts = gang.admission.assignments
     left = {part.name: _left(gang, job, part, pods) for part in parts}
@@ -118,7 +123,7 @@ def _counted(part: PodSetAssignment, left: tuple[NodeName, ...]) -> PodSetAssign
 
 
 def _left(
-    gang: Gang, job: WorkFacts, part: PodSetAssignment, pods: Sequence[PodFacts]
+    gang: Gang, job: WorkFacts | None, part: PodSetAssignment, pods: Sequence[PodFacts]
 ) -> tuple[NodeName, ...]:
     """The places of a pod set of its grant that it keeps, in their order.
 
@@ -130,6 +135,9 @@ def _left(
         pods = _in_part(part, pods)
     elif isinstance(job, JobFacts):
         need = needed(job, pods)
+    elif job is None:
+        pods = [pod for pod in pods if is_granted(gang, pod) and role_of(pod) == part.name]
+        need -= sum(pod.phase is Phase.SUCCEEDED for pod in pods)
     held = Counter(pod.node for pod in pods if pod.occupies)
     going = {pod.uid for pod in pods if pod.node is None and not pod.finished}
     held += Counter(node for uid, node in gang.pinned.items() if uid in going)
@@ -147,7 +155,9 @@ def _left(
     return tuple(node for at, node in enumerate(slots) if kept[at])
 
 
-def _saved(gang: Gang, job: WorkFacts, pods: Sequence[PodFacts], now: Seconds) -> Seconds | None:
+def _saved(
+    gang: Gang, job: WorkFacts | None, pods: Sequence[PodFacts], now: Seconds
+) -> Seconds | None:
     """When it last saved its progress in this run, by the object or any of its pods."""
     said = {text for text, _ in _checkpoints(job, pods)} - gang.unsaved
     times = [at for text in said if (at := _moment(text)) is not None]
@@ -155,7 +165,7 @@ def _saved(gang: Gang, job: WorkFacts, pods: Sequence[PodFacts], now: Seconds) -
 
 
 def _unsaved(
-    gang: Gang, job: WorkFacts, pods: Sequence[PodFacts], now: Seconds
+    gang: Gang, job: WorkFacts | None, pods: Sequence[PodFacts], now: Seconds
 ) -> Iterator[NotSaved]:
     """Tell what it says of its progress that cannot be, each value once for all of its pods.
 
@@ -175,9 +185,11 @@ def _is_of_run(gang: Gang, at: Seconds, now: Seconds) -> bool:
     return gang.admission.at <= at <= now + AHEAD_AT_MOST
 
 
-def _checkpoints(job: WorkFacts, pods: Sequence[PodFacts]) -> Iterator[tuple[str, ObjectRef]]:
+def _checkpoints(
+    job: WorkFacts | None, pods: Sequence[PodFacts]
+) -> Iterator[tuple[str, ObjectRef]]:
     """What is said of the progress, and where: the object first, then its pods."""
-    if names.CHECKPOINTED in job.annotations:
+    if job is not None and names.CHECKPOINTED in job.annotations:
         yield job.annotations[names.CHECKPOINTED], ref_of(job)
     for pod in pods:
         if names.CHECKPOINTED in pod.annotations:

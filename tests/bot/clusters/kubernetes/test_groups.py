@@ -10,6 +10,7 @@ from bot.asks import Change
 from bot.clusters.base import Action, Start, Stop
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Connection
+from scheduler.invariants import check_invariants
 from scheduler.model import GPU, RestCause
 from scheduler.rest import Readiness
 from storage.states import RequestState as S
@@ -471,3 +472,65 @@ def test_marks_that_were_copied_from_a_pod_that_ran_mean_nothing_at_the_gate(
         house.person.post(f"/api/v1/namespaces/{TEAM}/pods", body)
     house.run(4)
     assert (house.state("g"), attempts(house), len(nodes(house))) == (S.RUNNING, 1, 2)
+
+
+# ---- how far it has come
+
+
+def used(house: KubeHouse) -> int:
+    house.control.read(check_invariants)
+    return house.control.read(lambda engine: engine.figures().used)
+
+
+def finish(house: KubeHouse, *pods: str) -> None:
+    for name in pods:
+        house.api.kubelet.finish(f"{TEAM}/{name}")
+    house.settle()
+
+
+def test_what_is_done_gives_its_gpus_back_while_the_others_run(house: KubeHouse) -> None:
+    create(house, {"first": 4}, size=3, role="leader")
+    create(house, {"a": 8, "b": 8}, size=3, role="worker")
+    house.run(4)
+    assert used(house) == 20
+    finish(house, "a")
+    house.run(2)
+    assert (house.state("g"), used(house)) == (S.RUNNING, 12)
+    house.restart()
+    house.run(2)
+    assert (house.state("g"), used(house)) == (S.RUNNING, 12)
+    delete(house, "a")  # what is done may go
+    house.step(READY_WITHIN + 1.0)
+    house.run(2)
+    assert (house.state("g"), used(house)) == (S.RUNNING, 12)
+    finish(house, "first", "b")
+    house.run(2)
+    assert (house.state("g"), used(house)) == (S.FINISHED, 0)
+
+
+def test_what_a_controller_keeps_gives_nothing_back(house: KubeHouse) -> None:
+    crew = house.person.post(f"/api/v1/namespaces/{TEAM}/pods", pod("crew", gpus=0, gated=False))
+    keeper = {"apiVersion": "v1", "kind": "Pod", "name": "crew", "uid": crew["metadata"]["uid"]}
+    for name in ("a", "b"):
+        body = pod(name, gpus=8)
+        marks = {"team": "nlp", "group": "g", "group-size": "2"}
+        body["metadata"]["labels"] = {f"gpubot.dev/{key}": text for key, text in marks.items()}
+        body["metadata"]["ownerReferences"] = [{**keeper, "controller": True}]
+        house.person.post(f"/api/v1/namespaces/{TEAM}/pods", body)
+    house.run(4)
+    finish(house, "a")
+    house.run(2)
+    assert (house.state("g"), used(house)) == (S.RUNNING, 16)
+
+
+def test_the_node_that_holds_it_up_gets_a_bad_mark(house: KubeHouse) -> None:
+    create(house, {"a": 8, "b": 8})
+    house.run(3, pods=False)
+    house.api.kubelet.start(f"{TEAM}/a")
+    house.step()
+    node = nodes(house)["b"]
+    for _ in range(2):
+        house.step(READY_WITHIN + 1.0)
+    with house.store.read() as view:
+        late = [one.name for one in view.settings.under("late:")]
+    assert late == [f"late:{node}"]
