@@ -130,3 +130,31 @@ def lose(kube: KubeRig, node: str) -> None:
     kube.api.kubelet.vanish(node)
     kube.house.hear()
     kube.pass_time(PATIENCE)
+
+
+def test_a_group_that_loses_a_pod_while_it_waits_is_held_and_its_thread_says_so(
+    kube: KubeRig,
+) -> None:
+    ada = kube.visitor(ADA)
+    kube.house.create_job("first", pods=4, gpus=8)
+    kube.reach(kube.named("first"), S.RUNNING)
+    group = {"team": "nlp", "group": "g", "group_size": "2"}
+    kube.house.create_pod("first", 8, role="leader", **group)
+    kube.house.create_pod("a", 8, role="worker", **group)
+    request = kube.named("g")
+    kube.reach(request, S.WAITING)
+    kube.house.person.delete("/api/v1/namespaces/team/pods/a", {})
+    kube.house.hear()
+    kube.pass_time(1.0)
+    kube.until(lambda: any("*Held*" in text for text in kube.thread_of(ada, request)))
+    (said,) = [text for text in kube.thread_of(ada, request) if "*Held*" in text]
+    assert "It has 1 of its 2 pods" in said
+    assert "It is held" in kube.command(ada, f"/gpu why {request}")["text"]
+    kube.house.finish_pods()
+    kube.pass_time(1.0)
+    assert kube.state(request) is S.WAITING
+    kube.house.create_pod("a", 8, role="worker", **group)
+    kube.reach(request, S.RUNNING)
+    thread = kube.thread_of(ada, request)
+    assert [text.partition(" · ")[0] for text in thread if "*Waiting again*" in text]
+    assert "16 GPUs" in kube.wait_for(ada, f"*Admitted* · {request}")["text"]

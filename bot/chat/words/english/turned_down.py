@@ -161,7 +161,7 @@ class TurnedDown(Units):
         del refused
         there, size = int(figures.number("there") or 0), int(figures.number("size") or 0)
         return say(
-            "{there:,} of its {size} are there, and it starts only whole. Make the others, or give "
+            "It has {there:,} of its {size}, and starts only whole. Make the others, or give "
             "the number that there is as `gpubot.dev/group-size`.",
             there=there,
             size=self.count(size, "pod"),

@@ -151,7 +151,7 @@ def test_a_group_that_stays_short_is_told_so_once(house: KubeHouse) -> None:
         house.step(1.0)
         house.run(1)
     (said,) = refused(house)
-    assert "2 of its 3 pods are there" in said
+    assert "It has 2 of its 3 pods" in said
     create(house, {"c": 8}, size=3)
     house.run(4)
     assert house.state("g") is S.RUNNING
