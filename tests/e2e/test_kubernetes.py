@@ -192,3 +192,16 @@ def test_a_group_of_pods_waits_for_its_last_and_ends_with_it(kube: KubeRig) -> N
     kube.house.finish_pods()
     kube.reach(request, S.FINISHED)
     kube.wait_for(ben, f"*Finished* · {request}")
+
+
+def test_the_example_of_a_group_starts_its_leader_and_its_workers_together(
+    kube: KubeRig, kubectl: Any
+) -> None:
+    text = (FOLDER / "examples" / "group.yaml").read_text()
+    kubectl("apply", "--validate=false", "-f", "-", text=text)
+    ada = kube.visitor(ADA)
+    request = kube.named("rl")
+    kube.reach(request, S.RUNNING)
+    assert "2×8 + 1×1" in kube.wait_for(ada, f"*Running* · {request}")["text"]
+    assert len({kube.node(f"rl-worker-{rank}") for rank in (0, 1)}) == 2
+    assert kube.node("rl-leader")
