@@ -345,6 +345,23 @@ def test_a_container_that_restarts_has_its_group_made_anew_on_the_same_nodes(
     assert (request.state, request.attempt) == (S.RUNNING, 1)
 
 
+@pytest.mark.parametrize("leader", [None, 4])
+def test_a_pod_that_is_done_gives_nothing_back_for_another_comes(
+    house: KubeHouse, leader: int | None
+) -> None:
+    keep_groups(house, 1, 3, leader=leader, restart="None")
+    house.run(4)
+    there = nodes(house)
+    house.api.kubelet.finish(f"{TEAM}/llama-0-1")
+    house.hear()
+    house.control.step()
+    used = house.desk.status(LEA.id).cluster.used  # type: ignore[union-attr]
+    assert used == 16 + (leader or 8)
+    house.run(5)
+    assert nodes(house) == there
+    assert [(one.state, one.attempt) for one in house.requests()] == [(S.RUNNING, 1)]
+
+
 def test_a_replica_whose_pods_do_not_come_again_gives_its_nodes_back(house: KubeHouse) -> None:
     keep_groups(house, 2, 2)
     house.run(4)
