@@ -60,8 +60,9 @@ def uids(requests: list[Request]) -> list[str]:
     return [one.ref.uid for one in requests if one.ref is not None]
 
 
-@AWAY
-@pytest.mark.parametrize(("pods", "gpus"), [(4, 2), (2, 8)], ids=["one-node", "nodes"])
+@pytest.mark.parametrize(
+    ("pods", "gpus", "away"), [(4, 2, False), (2, 8, True)], ids=["one-node-there", "nodes-away"]
+)
 @pytest.mark.parametrize("kind", ["Job", "JobSet"])
 def test_the_new_one_is_another_request_and_gets_none_of_what_the_old_one_still_holds(
     house: KubeHouse, kind: str, pods: int, gpus: int, away: bool
