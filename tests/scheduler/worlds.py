@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Protocol, TypeVar
 
 from hypothesis import strategies as st
@@ -58,6 +59,18 @@ class Draw(Protocol):
 QUEUES = ("A", "B", "C", "D")
 PRIORITIES = (1, 5, 9)
 NODES = ("n1", "n2", "n3", "n4", "n5")
+_KINDS = (
+    *["submit"] * 6,
+    *["finish"] * 2,
+    *["gone"] * 3,
+    *("withdraw", "amend", "node", "lose", "pause", "lapse"),
+)
+
+
+@lru_cache(maxsize=None, typed=True)
+def any_of(*values: T) -> st.SearchStrategy[T]:
+    """One of some values. Made once: a strategy is looked through again by each that uses it."""
+    return st.sampled_from(values)
 
 
 @st.composite
@@ -68,7 +81,7 @@ def layouts(draw: st.DrawFn) -> Layout:
         *[draw(_queues(name)) for name in QUEUES],
         cohorts=(
             a_cohort("all"),
-            a_cohort("sub", "all", draw(st.integers(0, 8)), draw(st.sampled_from((None, 0, 4)))),
+            a_cohort("sub", "all", draw(st.integers(0, 8)), draw(any_of(None, 0, 4))),
         ),
         usage=UsageRules(half_life=3600.0, interval=60.0) if by_usage else None,
     )
@@ -76,25 +89,21 @@ def layouts(draw: st.DrawFn) -> Layout:
 
 @st.composite
 def _queues(draw: st.DrawFn, name: str) -> Queue:
-    reclaim = draw(st.sampled_from(tuple(Reclaim)))
+    reclaim = draw(any_of(*Reclaim))
     borrow = draw(st.booleans()) and reclaim is not Reclaim.NEVER
     return a_queue(
         name,
-        draw(st.sampled_from((0, 4, 8, 16))),
-        borrowing=draw(st.sampled_from((None, None, 0, 8))),
-        lending=draw(st.sampled_from((None, None, 0, 4))),
-        cohort=draw(st.sampled_from(("all", "sub"))),
+        draw(any_of(0, 4, 8, 16)),
+        borrowing=draw(any_of(None, None, 0, 8)),
+        lending=draw(any_of(None, None, 0, 4)),
+        cohort=draw(any_of("all", "sub")),
         reclaim=reclaim,
-        within=draw(st.sampled_from(tuple(Within))),
-        borrow_within=BorrowWithin(max_priority=draw(st.sampled_from((None, 5))))
-        if borrow
-        else None,
-        strategy=draw(
-            st.sampled_from((Strategy.BEST_EFFORT, Strategy.BEST_EFFORT, Strategy.STRICT))
-        ),
-        order=draw(st.sampled_from(tuple(Order))),
-        protected_from=draw(st.sampled_from((None, None, 9))),
-        within_from=draw(st.sampled_from((None, None, 9))),
+        within=draw(any_of(*Within)),
+        borrow_within=BorrowWithin(max_priority=draw(any_of(None, 5))) if borrow else None,
+        strategy=draw(any_of(Strategy.BEST_EFFORT, Strategy.BEST_EFFORT, Strategy.STRICT)),
+        order=draw(any_of(*Order)),
+        protected_from=draw(any_of(None, None, 9)),
+        within_from=draw(any_of(None, None, 9)),
         lapses=draw(st.booleans()),
     )
 
@@ -102,17 +111,17 @@ def _queues(draw: st.DrawFn, name: str) -> Queue:
 @st.composite
 def workloads(draw: st.DrawFn, number: int) -> Workload:
     """Number `number` in order of creation, for a random queue."""
-    queue = draw(st.sampled_from(QUEUES))
-    overflow = draw(st.sampled_from(((), (), ("D",))))
+    queue = draw(any_of(*QUEUES))
+    overflow = draw(any_of((), (), ("D",)))
     return a_workload(
         f"w{number:03d}",
         queue,
-        draw(st.sampled_from((1, 1, 1, 2, 3))),
-        draw(st.sampled_from((1, 2, 4, 8))),
-        priority=draw(st.sampled_from(PRIORITIES)),
+        draw(any_of(1, 1, 1, 2, 3)),
+        draw(any_of(1, 2, 4, 8)),
+        priority=draw(any_of(*PRIORITIES)),
         created=float(number // 2),
         preemptible=draw(st.integers(0, 3)) > 0,
-        team=draw(st.sampled_from(("x", "y"))),
+        team=draw(any_of("x", "y")),
         overflow=tuple(name for name in overflow if name != queue),
     )
 
@@ -147,13 +156,7 @@ class World:
 
     def something(self, draw: Draw) -> None:
         """One thing that can happen now."""
-        kinds = (
-            ["submit"] * 6
-            + ["finish"] * 2
-            + ["gone"] * 3
-            + ["withdraw", "amend", "node", "lose", "pause", "lapse"]
-        )
-        match draw(st.sampled_from(kinds)):
+        match draw(any_of(*_KINDS)):
             case "submit":
                 self.tell(Submitted(workload=draw(workloads(self.number))))
                 self.number += 1
@@ -170,17 +173,17 @@ class World:
                 self._amend(draw)
             case "node":
                 ready = draw(st.booleans())
-                self.tell(NodeObserved(node=a_node(draw(st.sampled_from(NODES)), ready=ready)))
+                self.tell(NodeObserved(node=a_node(draw(any_of(*NODES)), ready=ready)))
             case "lose":
-                self._lose(NodeName(draw(st.sampled_from(NODES))))
+                self._lose(NodeName(draw(any_of(*NODES))))
             case _:
-                name = QueueName(draw(st.sampled_from(QUEUES)))
+                name = QueueName(draw(any_of(*QUEUES)))
                 pause = draw(st.booleans())
                 self.tell(QueuePaused(queue=name) if pause else QueueResumed(queue=name))
 
     def _rest(self, draw: Draw) -> Rest | None:
         """Now and then it is not to be tried again at once, or at all."""
-        until = draw(st.sampled_from([0.0] * 4 + [3.0, None]))
+        until = draw(any_of(0.0, 0.0, 0.0, 0.0, 3.0, None))
         if until == 0.0:
             return None
         ends = None if until is None else self.now + until
@@ -204,7 +207,7 @@ class World:
             return
         before = draw(st.sampled_from(known))
         mine = own(before)
-        after = replace(mine, priority=draw(st.sampled_from(PRIORITIES)), raised=0)
+        after = replace(mine, priority=draw(any_of(*PRIORITIES)), raised=0)
         if before in waiting:
             other = draw(workloads(self.number))
             after = replace(after, pod_sets=other.pod_sets, queue=other.queue, overflow=())
