@@ -157,8 +157,7 @@ class Interactions:
         payload = self._envelope("block_actions", person)
         container: Json = {"type": "message", "message_ts": ts, "channel_id": room.id}
         container["is_ephemeral"] = private is not None
-        # A parent is in the channel, even once it has a thread under it.
-        thread = None if message.get("thread_ts") == ts else message.get("thread_ts")
+        thread = _thread_of(message, ts)
         if thread:
             container["thread_ts"] = thread
         payload["container"] = container
@@ -274,7 +273,7 @@ class Interactions:
         known = {s.callback_id for s in self._space.options.shortcuts if s.on_message}
         if callback_id not in known:
             raise SlackError("invalid_callback_id")
-        thread = message.get("thread_ts")
+        thread = _thread_of(message, ts)
         payload = self._envelope("message_action", person)
         payload |= {
             "callback_id": callback_id,
@@ -351,6 +350,12 @@ class Interactions:
         if message.get("user") != person:
             raise SlackError("cant_update_message")
         return room
+
+
+def _thread_of(message: Json, ts: str) -> str | None:
+    """The thread a message stands in. A parent is in the channel, even once it has one under it."""
+    thread: str | None = message.get("thread_ts")
+    return None if thread == ts else thread
 
 
 def _has_button(block: Json, action: Json) -> bool:

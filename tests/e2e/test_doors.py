@@ -85,6 +85,7 @@ def test_why_from_the_menu_of_a_card_and_of_something_else(doors: Doors) -> None
     ada = doors.visitor(ADA)
     doors.command(ada, "/gpu 8 h100 4h name with-a-menu")
     card = doors.wait_for(ada, "with-a-menu")
+    eventually(lambda: ada.thread(GENERAL, card["ts"])[1:])  # the answer goes not under the card
     ada.shortcut_on(GENERAL, card["ts"], WHY_OF_MESSAGE)
     why = eventually(lambda: ada.private(GENERAL)[1:])
     assert "R-1001" in why[0]["text"]
