@@ -19,11 +19,13 @@ from tests.kube.server import ApiServer
 __all__ = ["api", "browser", "kube", "look_at", "quick_schema", "rig"]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _quick_pings() -> Iterator[None]:
+@pytest.fixture(scope="module")
+def quick_pings() -> Iterator[None]:
     """A broken socket is found out at the next ping, which comes in one second rather than five.
 
-    Not sooner: the client takes four pings without an answer for the end, however busy we are.
+    Not sooner: the client takes four pings without an answer for the end, however busy we are,
+    and hangs up. Who speaks then is told by Slack that nobody heard it, so only tests of broken
+    sockets use this.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(socket, "PING_SECONDS", 1.0)

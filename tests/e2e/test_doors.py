@@ -95,6 +95,7 @@ def test_why_from_the_menu_of_a_card_and_of_something_else(doors: Doors) -> None
     assert "R-1042" in which[0]["text"]  # an example, for it is not about any request
 
 
+@pytest.mark.usefixtures("quick_pings")
 def test_a_deaf_socket_is_found_out_told_and_mended(
     doors: Doors, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,7 +25,10 @@ from storage.states import RequestState as S
 from tests.bot.house import ADA, BEN, LEA, START_DELAY, STOP_TIME
 from tests.e2e.rig import GENERAL, ONCALL, Rig, eventually
 
-pytestmark = [pytest.mark.usefixtures("quick_messages"), pytest.mark.xdist_group("busy-hour")]
+pytestmark = [
+    pytest.mark.usefixtures("quick_messages", "quick_pings"),
+    pytest.mark.xdist_group("busy-hour"),
+]
 
 SECONDS = 30.0
 
@@ -187,7 +190,9 @@ def ask_in_thread(ada: Visitor, request: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def peace(tmp_path_factory: pytest.TempPathFactory, quick_messages: None) -> Ended:
+def peace(
+    tmp_path_factory: pytest.TempPathFactory, quick_messages: None, quick_pings: None
+) -> Ended:
     """The hour in which nothing goes wrong."""
     hour = Hour(tmp_path_factory.mktemp("peace"))
     try:
