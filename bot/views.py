@@ -24,6 +24,10 @@ class NotReady(Exception):
     """The engine has not been built yet: the cluster or storage was never reached."""
 
 
+CLUSTER = "cluster"
+"""Who ends the request of an object that is no more, or waits for us no longer: no person."""
+
+
 class RefusalCode(enum.StrEnum):
     """Why the desk did not do what was asked."""
 
@@ -75,6 +79,7 @@ class RefusalCode(enum.StrEnum):
     NOT_HELD = "not-held"
     MANAGED_ELSEWHERE = "managed-elsewhere"
     NOT_A_CHECKPOINT = "not-a-checkpoint"
+    OUTGROWN = "outgrown"
     GROUP_SHORT = "group-short"
     GROUP_MIXED = "group-mixed"
     GROUP_UNLIKE = "group-unlike"

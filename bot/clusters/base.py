@@ -215,6 +215,16 @@ class NotSaved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Outgrown:
+    """A running object was made larger than it was granted: its further pods wait. Told once."""
+
+    ref: ObjectRef
+    granted: int
+    pods: int
+    at: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """An object that somebody made in the cluster waits to be let in; told again when it changes.
 
@@ -251,6 +261,7 @@ ClusterEvent = (
     | Shrunk
     | Saved
     | NotSaved
+    | Outgrown
     | Wanted
     | Unwanted
 )

@@ -15,6 +15,7 @@ from bot.control.ledger import LOOP, Ledger
 from bot.grants import flavor_of, nodes_of
 from bot.places import Domain
 from bot.terms import Terms
+from bot.views import CLUSTER
 from scheduler.doubts import Doubt, NodeDoubt
 from scheduler.model import (
     Admission,
@@ -79,7 +80,7 @@ def say_ended(ledger: Ledger, request: Request, ran: float) -> None:
     )
     tell(ledger, f"ended:{request.id}", args, request.id, "thread")
     owner = request.workload.owner
-    if request.state in _BY_A_PERSON and request.ended_by not in {None, owner, LOOP}:
+    if request.state in _BY_A_PERSON and request.ended_by not in {None, owner, LOOP, CLUSTER}:
         put(ledger, f"ended:{request.id}:person", args, Audience.PERSON, request.id, owner)
 
 

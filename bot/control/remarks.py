@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from bot import notices
-from bot.clusters.base import ClusterEvent, NotSaved, Remark, RemarkReason
+from bot.clusters.base import ClusterEvent, NotSaved, Outgrown, Remark, RemarkReason
 from bot.control.ledger import Ledger
 from bot.plans import refuse
 from bot.views import RefusalCode, Refused
@@ -60,18 +60,31 @@ def of_refusals(
 
 
 def of_misstatements(seen: Iterable[ClusterEvent], sentence: Sentence) -> list[Remark]:
-    """What objects say of themselves that cannot be, and is not counted."""
+    """What objects say of themselves, or have become, that cannot be, and is not counted."""
+    found = [
+        (event.ref, state, refusal)
+        for event in seen
+        if isinstance(event, NotSaved | Outgrown)
+        for state, refusal in (_ignored(event),)
+    ]
     return [
         Remark(
-            ref=event.ref,
+            ref=ref,
             reason=RemarkReason.IGNORED,
-            state=event.value,
+            state=state,
             warning=True,
-            note=partial(sentence, _not_saved(event)),
+            note=partial(sentence, refusal),
         )
-        for event in seen
-        if isinstance(event, NotSaved)
+        for ref, state, refusal in found
     ]
+
+
+def _ignored(event: NotSaved | Outgrown) -> tuple[str, Refused]:
+    """What tells it from others that are said of the same object, and why it is not counted."""
+    if isinstance(event, NotSaved):
+        return event.value, _not_saved(event)
+    refusal = refuse(RefusalCode.OUTGROWN, granted=event.granted, pods=event.pods)
+    return f"{event.granted} of {event.pods}", refusal
 
 
 def _not_saved(event: NotSaved) -> Refused:

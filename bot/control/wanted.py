@@ -26,7 +26,7 @@ from bot.plans import named, never_fits, plan, refuse
 from bot.reask import changes_of, demands_more
 from bot.refusals import write_refusal
 from bot.terms import NAME_AT_MOST, Terms
-from bot.views import RefusalCode, Refused
+from bot.views import CLUSTER, RefusalCode, Refused
 from scheduler.layout import MODEL_LABEL
 from scheduler.model import (
     GPU,
@@ -270,13 +270,15 @@ def _bad_group(flaw: Flaw) -> Refused:
 def _is_news(known: Request | None, wanted: Wanted) -> bool:
     """Something new, or another than it was; what has ended stays as it is.
 
-    A group has no uid: one of other pods than that which ended is new. What is held is looked at
-    each time.
+    A group has no uid: one of other pods than that which ended is new. So is what had ended because
+    it was no more, or waited no longer. What is held is looked at each time.
     """
     told = not _may_grow(wanted)
     if known is None or known.ref is None:
         return told
     if known.state.final:
+        if known.ended_by == CLUSTER:
+            return told
         members = known.ref.members
         return told and members not in ("", wanted.ref.members)
     return known.ref != wanted.ref or spoiled(known.workload) is not None
@@ -367,5 +369,4 @@ def _hold(work: Work, before: Request, wanted: Wanted, refused: Refused, now: Se
 
 def _let_go(work: Work, known: Request | None, now: Seconds) -> None:
     if known is not None and not known.state.final:
-        owner, gone = known.workload.owner, {OBJECT_GONE: True}
-        work.events.add(EventKind.RELEASE, known.id, owner, moment(now), gone)
+        work.events.add(EventKind.RELEASE, known.id, CLUSTER, moment(now), {OBJECT_GONE: True})

@@ -39,10 +39,11 @@ class Gang:
     the pods that were told to go, by uid; `since` from when on not all of it was ready;
     `ordered`: some of its pods come when others are ready. `left` are the places of each pod set
     that it has not given back, None for all; `saved` is when it saved its progress, as was told,
-    and `unsaved` what it said of that and cannot be. `untold`: a new engine is there, which takes
-    it to have all. `announced` is what its object says of when it will be stopped: that is
-    believed only if it is to be stopped. `asked` is when that was last asked for; `unbegun`: its
-    object has answered, after all that was sent, that it never began.
+    and `unsaved` what it said of that and cannot be; `grown` how many pods it has beyond its
+    grant, as was told. `untold`: a new engine is there, which takes it to have all. `announced` is
+    what its object says of when it will be stopped: that is believed only if it is to be stopped.
+    `asked` is when that was last asked for; `unbegun`: its object has answered, after all that was
+    sent, that it never began.
     """
 
     workload: WorkloadId
@@ -68,6 +69,7 @@ class Gang:
     left: Mapping[str, tuple[NodeName, ...]] | None = None
     saved: Seconds | None = None
     unsaved: set[str] = field(default_factory=set)
+    grown: int = 0
     untold: bool = True
     pinned: dict[str, NodeName] = field(default_factory=dict)
     hurt: set[NodeName] = field(default_factory=set)

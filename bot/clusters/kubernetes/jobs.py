@@ -8,9 +8,9 @@ neighbours in the network, and a lost node can be replaced while the others wait
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from bot.clusters.base import ClusterEvent, EndKind, PodsLost, Started
+from bot.clusters.base import ClusterEvent, EndKind, Outgrown, PodsLost, Started
 from bot.clusters.kubernetes import names, patches
 from bot.clusters.kubernetes.connection import Connection, Json, Refused
 from bot.clusters.kubernetes.facts import PodFacts
@@ -23,6 +23,7 @@ from bot.clusters.kubernetes.gangs import (
     path_of,
     places_for,
     read_grant,
+    ref_of,
     slots_of,
     standing,
 )
@@ -246,6 +247,7 @@ class JobGangs:
             gang.running = True
             events.append(Started(workload=gang.workload, decision=gang.decision, at=now))
         events += news_of(gang, job, pods, now)
+        events += _growth(gang, job, pods, now)
         return None
 
     def _keep_marks(self, gang: Gang, job: WorkFacts) -> None:
@@ -352,6 +354,19 @@ class JobGangs:
 
     def _put(self, gang: Gang, what: str, send: Callable[[], object]) -> None:
         self._writer.put(Write(about=gang.ref.uid, what=f"{what} {gang.decision}", send=send))
+
+
+def _growth(
+    gang: Gang, job: WorkFacts, pods: Sequence[PodFacts], now: Seconds
+) -> Iterator[Outgrown]:
+    """Tell how many pods it was granted and has, where those beyond the grant wait at the gate."""
+    alive = [pod for pod in pods if not pod.finished and not pod.terminating]
+    late = [pod for pod in alive if pod.gated and pod.uid not in gang.pinned]
+    many = len(alive) if gang.running and late and len(alive) > len(gang.places) else 0
+    grown, gang.grown = gang.grown, many
+    if many and many != grown:
+        granted = len(gang.places)
+        yield Outgrown(ref=ref_of(job), granted=granted, pods=many, at=now)
 
 
 def _fits(gang: Gang, job: WorkFacts) -> bool:

@@ -155,6 +155,7 @@ REFUSED: list[_Row] = [
         ("2026-01-05T10:00:00Z",),
         None,
     ),
+    (views.RefusalCode.OUTGROWN, {"granted": 4, "pods": 6}, (), None),
     (views.RefusalCode.GROUP_SHORT, {"there": 3, "size": 4}, (), None),
     (views.RefusalCode.GROUP_MIXED, {"label": "gpubot.dev/priority"}, ("", "high"), None),
     (

@@ -154,6 +154,7 @@ CARDS = {
     "cancelled": dataclasses.replace(
         _ENDED, state=RequestState.CANCELLED, started=None, attempt=0, ended_by=BOB
     ),
+    "gone": dataclasses.replace(_ENDED, state=RequestState.RELEASED, ended_by=views.CLUSTER),
     "released": dataclasses.replace(_ENDED, state=RequestState.RELEASED, ended_by=ANN),
     "expired": dataclasses.replace(_ENDED, state=RequestState.EXPIRED),
     "preempted-by-hand": dataclasses.replace(RUNNING, state=RequestState.PREEMPTING, to_back=True),

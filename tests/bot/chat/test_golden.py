@@ -224,6 +224,11 @@ def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]
         lambda: [alerts.notice(voice, _starving(basis), Audience.CHANNEL) for basis in Basis],
     )
     yield "ended", _notice(voice, saying.ENDED, Audience.THREAD)
+    gone = [
+        saying.ENDED.model_copy(update={"by": views.CLUSTER, "ran": ran, "gpu_hours": ran / 3600})
+        for ran in (saying.ENDED.ran, 0.0)
+    ]
+    yield "ended-gone", lambda: [alerts.notice(voice, one, Audience.THREAD) for one in gone]
     yield "ended-owner", _notice(voice, saying.ENDED, Audience.PERSON)
     yield "requeued", _notice(voice, saying.REQUEUED, Audience.THREAD)
     yield "requeued-rests", _notice(voice, saying.RESTS, Audience.THREAD)

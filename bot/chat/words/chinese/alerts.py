@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from bot import notices
 from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.chinese.standing import Standing
+from bot.views import CLUSTER
 from scheduler.model import Figure, PreemptionRule, Verdict, WaitReason
 from storage.records import RecipeKind
 from storage.states import RequestState
@@ -308,11 +309,14 @@ class Alerts(Standing):
     def ended(self, args: notices.EndedArgs, by: Markup | None) -> Markup:
         """How it ended and what it used."""
         state = RequestState(args.state)
-        who = say("（由 {by} 操作）", by=by) if by else Markup()
+        gone = self.gone() if args.by == CLUSTER else Markup()
+        who = say("（由 {by} 操作）", by=by) if by and not gone else Markup()
         if args.ran <= 0 and args.gpu_hours <= 0:
-            return say("{state}{who}，还没有启动过。", state=self.state(state), who=who)
+            text = "{state}{who}，还没有启动过。{gone}"
+            return say(text, state=self.state(state), who=who, gone=gone)
         return say(
-            "{state}{who}，用 {gpus}运行了 {ran}，共 {hours:,.1f} 卡时。",
+            "{state}{who}，用 {gpus}运行了 {ran}，共 {hours:,.1f} 卡时。{gone}",
+            gone=gone,
             state=self.state(state),
             who=who,
             ran=self.span(args.ran),

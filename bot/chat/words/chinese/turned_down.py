@@ -32,6 +32,7 @@ class TurnedDown(Units):
             RefusalCode.NOT_HELD: self._not_held,
             RefusalCode.MANAGED_ELSEWHERE: self._managed_elsewhere,
             RefusalCode.NOT_A_CHECKPOINT: self._not_a_checkpoint,
+            RefusalCode.OUTGROWN: self._outgrown,
             RefusalCode.GROUP_SHORT: self._group_short,
             RefusalCode.GROUP_MIXED: self._group_mixed,
             RefusalCode.GROUP_UNLIKE: self._group_unlike,
@@ -146,6 +147,15 @@ class TurnedDown(Units):
             value=value,
             ahead=self.span(ahead),
             near=near,
+        )
+
+    def _outgrown(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "它获准 {granted:,} 个 pod，现在有 {pods:,} 个：超出的在等待，不会启动。"
+            "请改回原来的数量；或者暂停它，它会按新的数量重新申请。",
+            granted=int(figures.number("granted") or 0),
+            pods=int(figures.number("pods") or 0),
         )
 
     def _group_short(self, refused: Refused, figures: Figures) -> Markup:

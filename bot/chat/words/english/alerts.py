@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from bot import notices
 from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.english.standing import Standing
+from bot.views import CLUSTER
 from scheduler.model import Figure, PreemptionRule, Verdict, WaitReason
 from storage.records import RecipeKind
 from storage.states import RequestState
@@ -326,11 +327,14 @@ class Alerts(Standing):
     def ended(self, args: notices.EndedArgs, by: Markup | None) -> Markup:
         """How it ended and what it used."""
         state = RequestState(args.state)
-        who = say(" by {by}", by=by) if by else Markup()
+        gone = say(" {gone}", gone=self.gone()) if args.by == CLUSTER else Markup()
+        who = say(" by {by}", by=by) if by and not gone else Markup()
         if args.ran <= 0 and args.gpu_hours <= 0:
-            return say("{state}{who} before it started.", state=self.state(state), who=who)
+            text = "{state}{who} before it started.{gone}"
+            return say(text, state=self.state(state), who=who, gone=gone)
         return say(
-            "{state}{who} after {ran} on {gpus}; {hours} used in all.",
+            "{state}{who} after {ran} on {gpus}; {hours} used in all.{gone}",
+            gone=gone,
             state=self.state(state),
             who=who,
             ran=self.span(args.ran),

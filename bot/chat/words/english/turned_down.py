@@ -32,6 +32,7 @@ class TurnedDown(Units):
             RefusalCode.NOT_HELD: self._not_held,
             RefusalCode.MANAGED_ELSEWHERE: self._managed_elsewhere,
             RefusalCode.NOT_A_CHECKPOINT: self._not_a_checkpoint,
+            RefusalCode.OUTGROWN: self._outgrown,
             RefusalCode.GROUP_SHORT: self._group_short,
             RefusalCode.GROUP_MIXED: self._group_mixed,
             RefusalCode.GROUP_UNLIKE: self._group_unlike,
@@ -155,6 +156,15 @@ class TurnedDown(Units):
             value=value,
             ahead=self.span(ahead),
             near=near,
+        )
+
+    def _outgrown(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "It was granted {granted} and has {pods:,} by now: those beyond the grant wait at the "
+            "gate. Make it smaller again; or suspend it, and it asks for all of them anew.",
+            granted=self.count(int(figures.number("granted") or 0), "pod"),
+            pods=int(figures.number("pods") or 0),
         )
 
     def _group_short(self, refused: Refused, figures: Figures) -> Markup:

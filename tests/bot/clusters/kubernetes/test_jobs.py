@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from bot.clusters.kubernetes import names
+from bot.views import CLUSTER
 from scheduler.model import Rest, RestCause
 from storage.records import Audience
 from storage.states import RequestState as S
@@ -142,6 +143,39 @@ def test_who_deletes_a_job_ends_its_request(house: KubeHouse, started: bool) -> 
     house.delete_job("train")
     house.run()
     assert house.state("train") is (S.RELEASED if started else S.CANCELLED)
+
+
+@pytest.mark.parametrize(
+    ("away", "back"),
+    [
+        (
+            {"metadata": {"labels": {"gpubot.dev/team": None}}},
+            {"metadata": {"labels": {"gpubot.dev/team": "nlp"}}},
+        ),
+        ({"spec": {"parallelism": 0}}, {"spec": {"parallelism": 4}}),
+    ],
+    ids=["label", "size"],
+)
+def test_a_job_that_asks_for_nothing_for_a_while_is_another_request_after_that(
+    house: KubeHouse, away: dict[str, object], back: dict[str, object]
+) -> None:
+    house.create_job("first", pods=4)
+    house.run()
+    house.create_job("second", pods=4)
+    house.run()
+    path = f"/apis/batch/v1/namespaces/{TEAM}/jobs/second"
+    house.person.patch(path, away)
+    house.run()
+    ended = house.request("second")
+    assert (ended.state, ended.ended_by) == (S.CANCELLED, CLUSTER)
+    (told,) = [item for item in house.said("ended") if item.notice.request == ended.id]
+    assert (told.notice.audience, told.notice.args["by"]) == (Audience.THREAD, CLUSTER)
+    house.person.patch(path, back)
+    house.run()
+    assert (house.state("second"), house.request("second").id > ended.id) == (S.WAITING, True)
+    house.restart()
+    house.run()
+    assert len(house.requests()) == 3
 
 
 def test_a_job_that_was_deleted_while_the_bot_was_away_ends_its_request(house: KubeHouse) -> None:

@@ -97,6 +97,23 @@ def test_nothing_is_said_of_what_only_waits(house: KubeHouse) -> None:
     assert [one["involvedObject"]["name"] for one in said(house, "Admitted")] == ["first"]
 
 
+def test_who_makes_a_running_job_larger_is_told_that_the_rest_waits(house: KubeHouse) -> None:
+    house.create_job("train", pods=2, completionMode="NonIndexed", completions=8)
+    house.run(3)
+    path = f"/apis/batch/v1/namespaces/{TEAM}/jobs/train"
+    house.person.patch(path, {"spec": {"parallelism": 3}})
+    house.run(3)
+    (event,) = said(house, "Ignored")
+    assert "It was granted 2 pods and has 3 by now" in event["message"]
+    house.person.patch(path, {"spec": {"suspend": True}})
+    house.run(4)
+    house.person.patch(path, {"spec": {"parallelism": 3}})
+    house.run(4)
+    assert house.request("train").workload.gpus == 24
+    assert house.state("train") is RequestState.RUNNING
+    assert len(said(house, "Ignored")) == 1
+
+
 def test_a_group_is_told_on_its_first_pod(house: KubeHouse) -> None:
     for name in ("a", "b"):
         house.create_pod(name, 8, team="nlp", group="g", group_size="2", priority="urgent")
