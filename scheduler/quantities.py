@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
+from functools import lru_cache
 
 from scheduler.model import ResourceName
 
@@ -47,7 +48,11 @@ def read_exact(text: str | float) -> Fraction:
     """
     if isinstance(text, bool):
         raise QuantityError(f"{text} is not a quantity")
-    written = repr(text) if isinstance(text, float) else str(text)
+    return _read(repr(text) if isinstance(text, float) else str(text))
+
+
+@lru_cache(maxsize=4096)  # the nodes and pods of a cluster say the same few again and again
+def _read(written: str) -> Fraction:
     match = _PATTERN.fullmatch(written)
     if match is None:
         raise QuantityError(f'"{written}" is not a quantity; right would be 8, "500m" or "64Gi"')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import os
@@ -10,9 +11,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import uvicorn.server
 from sqlalchemy import URL, Engine, create_engine
 from sqlalchemy.engine import Dialect
 from sqlalchemy.util import LRUCache
@@ -90,6 +93,16 @@ def _quick_statements() -> Iterator[None]:
     """Each test has a database, and a bot compiles its statements once: a third of most tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engines, "create_engine", _create_alike)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_ends() -> Iterator[None]:
+    """A server looks ten times a second whether it is to end, and then waits as long: not here."""
+    quick = SimpleNamespace(**vars(asyncio))
+    quick.sleep = lambda seconds: asyncio.sleep(seconds / 5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(uvicorn.server, "asyncio", quick)
         yield
 
 

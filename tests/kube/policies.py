@@ -7,8 +7,8 @@ variables, mutations and validations are those of the object; their CEL is evalu
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -228,6 +228,12 @@ def step_policies(cluster: Cluster) -> int:
     return written
 
 
+@cache
+def _documents(path: Path) -> list[Json]:
+    """What a file says. Read once: each of many servers puts the same policies in force."""
+    return list(yaml.safe_load_all(path.read_text()))
+
+
 class Policies:
     """Put the policies that the deployment ships in force."""
 
@@ -237,9 +243,8 @@ class Policies:
     def install(self, path: Path) -> None:
         """All objects of a file of policies and bindings."""
         cluster = self._cluster
-        documents: list[Any] = list(yaml.safe_load_all(path.read_text()))
         with cluster.store.lock:
-            for body in documents:
+            for body in copy_of(_documents(path)):
                 kind = cluster.kinds.find_object(body["apiVersion"], body["kind"])
                 if kind is None:
                     raise ValueError(f"{path}: {body['kind']} is not served")

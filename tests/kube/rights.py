@@ -7,6 +7,7 @@ The people of the recordings are here under the same names: admin, alice (Cluste
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,7 @@ def denied(person: Person, access: Access) -> Refusal:
     return forbidden(access.group, access.plural, access.name, why)
 
 
+@cache
 def shipped(path: Path = SHIPPED) -> tuple[Rule, ...]:
     """The rules that the deployment gives the bot's service account."""
     documents: list[dict[str, Any]] = list(yaml.safe_load_all(path.read_text()))
