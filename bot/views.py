@@ -78,6 +78,8 @@ class RefusalCode(enum.StrEnum):
     BAD_MARK = "bad-mark"
     NOT_HELD = "not-held"
     MANAGED_ELSEWHERE = "managed-elsewhere"
+    HOLDS_NOTHING = "holds-nothing"
+    HOLDS_LESS = "holds-less"
     NOT_A_CHECKPOINT = "not-a-checkpoint"
     OUTGROWN = "outgrown"
     GROUP_SHORT = "group-short"

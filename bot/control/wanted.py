@@ -125,6 +125,8 @@ class WantedDesk:
             return refuse(RefusalCode.MANAGED_ELSEWHERE, manager=flaw.values[0])
         if flaw is not None and flaw.kind is FlawKind.LOOSE:
             return refuse(RefusalCode.NOT_HELD, teams)
+        if flaw is not None and flaw.kind in {FlawKind.HELD_NOT, FlawKind.HELD_LESS}:
+            return _bad_hold(flaw)
         if not wanted.marks.get("team"):  # whoever came by kubectl may be anybody
             return _bad_mark("team", "", teams)
         if flaw is not None:
@@ -265,6 +267,12 @@ def _bad_group(flaw: Flaw) -> Refused:
     if flaw.kind is FlawKind.MIXED:
         return refuse(RefusalCode.GROUP_MIXED, flaw.values, label=flaw.mark)
     return refuse(RefusalCode.GROUP_UNLIKE, label=flaw.mark, role=flaw.values[0])
+
+
+def _bad_hold(flaw: Flaw) -> Refused:
+    if flaw.kind is FlawKind.HELD_NOT:
+        return refuse(RefusalCode.HOLDS_NOTHING, request=flaw.values[0], gpus=flaw.size)
+    return refuse(RefusalCode.HOLDS_LESS, request=flaw.values[0], gpus=flaw.size, most=flaw.there)
 
 
 def _is_news(known: Request | None, wanted: Wanted) -> bool:

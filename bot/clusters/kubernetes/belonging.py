@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bot.clusters.kubernetes.facts import Amounts, PodFacts
-from bot.clusters.kubernetes.gangs import Gang, is_granted, is_over
+from bot.clusters.kubernetes.gangs import Gang, decision_of, is_granted, is_over
 from bot.clusters.kubernetes.mirror import Mirror, hold_key
 from scheduler.model import GPU, NodeName
 
@@ -37,9 +37,24 @@ class Belonging:
             mates = [one for one in there if self._gang_with(one) is gang]
             return pod.holds if is_over(gang, pod, mates) else {}
         hold = self._hold_with(pod)
-        if hold is not None and pod.node in hold.nodes:  # it was granted GPUs and nothing else
+        if hold is not None and pod.node in hold.nodes and self._redeems(hold, pod):
             return {name: amount for name, amount in pod.holds.items() if name != GPU}
-        return pod.holds
+        return pod.holds  # a hold was granted GPUs and nothing else
+
+    def _redeems(self, hold: Gang, pod: PodFacts) -> bool:
+        """Whether a pod is among those that a hold has room for on the pod's node.
+
+        One that never was at the gate may carry the label, too: those that were let go come first.
+        """
+        room = hold.room.get(pod.node, 0) if pod.node is not None else 0
+        there = self._mirror.pods_on(pod.node) if pod.node is not None else ()
+        mates = [one for one in there if one.request == hold.workload]
+        for one in sorted(mates, key=lambda one: decision_of(one) != hold.decision):
+            gpus = one.requests.get(GPU, 0)
+            if one.uid == pod.uid:
+                return gpus <= room
+            room -= gpus if gpus <= room else 0
+        return False
 
     def about(self, gang: Gang) -> Iterator[str]:
         """All that writes about a gang are about."""

@@ -280,7 +280,7 @@ class KubernetesCluster:
             self._adopt(uid)
             gang = self._by_object.get(uid)
             if gang is None:
-                self._expel(uid)
+                self._expel(uid, now)
                 self._events += self._asked.news(uid, now, named=uid in named)
                 continue
             left, bereft = gang.left, gang.bereft
@@ -301,12 +301,13 @@ class KubernetesCluster:
             if uid in self._by_object and not self.mirror.pods_of_unit(uid)
         }
 
-    def _expel(self, uid: str) -> None:
+    def _expel(self, uid: str, now: Seconds) -> None:
         """Nothing that was let go stays where no gang stands for it any more."""
         self._pods.expel(uid, None)
         request = request_of_hold(uid)
         if request is not None:
             self._holds.expel(request)
+            self._events += self._holds.unredeemed(request, now)
 
     def _adopt(self, uid: str) -> None:
         """An object that we had made is there: its gang goes by its uid from now on."""

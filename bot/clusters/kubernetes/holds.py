@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Iterator, Sequence
 
-from bot.clusters.base import ClusterEvent, EndKind, PodsLost, Started
-from bot.clusters.kubernetes import patches
+from bot.clusters.base import ClusterEvent, EndKind, Flaw, FlawKind, PodsLost, Started, Wanted
+from bot.clusters.kubernetes import names, patches
 from bot.clusters.kubernetes.connection import Connection
-from bot.clusters.kubernetes.facts import PodFacts
+from bot.clusters.kubernetes.facts import JOB, JOB_SET, PodFacts
 from bot.clusters.kubernetes.fleet import Fleet
 from bot.clusters.kubernetes.gangs import Gang, decision_of, standing
+from bot.clusters.kubernetes.groups import POD
 from bot.clusters.kubernetes.mirror import Mirror
 from bot.clusters.kubernetes.writing import Write, Writer
 from scheduler.model import GPU, Admission, NodeName, Seconds
+from storage.records import ObjectRef
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +34,7 @@ class Holds:
     ) -> None:
         self._connection, self._mirror, self._writer = connection, mirror, writer
         self._fleet = fleet
+        self._told: dict[str, dict[str, Flaw | None]] = {}  # what waits in vain, by request and uid
 
     def start(self, gang: Gang) -> EndKind | None:
         """Keep a hold in mind, unless a node of it is not there."""
@@ -42,7 +46,7 @@ class Holds:
 
     def expel(self, request: str) -> None:
         """Delete what was let go for a hold that is over: its write came late, or a bot died."""
-        for pod in self._mirror.pods_for(request):
+        for pod in self._pods(request):
             if pod.finished or pod.terminating or self._writer.busy(pod.uid):
                 continue
             if decision_of(pod) is not None:
@@ -67,6 +71,7 @@ class Holds:
         """Let its pods go to the nodes of another grant from now on."""
         gang.admission = admission
         gang.hurt.clear()
+        gang.pinned = {uid: node for uid, node in gang.pinned.items() if node in gang.nodes}
         for pod in self._alive(gang):
             if pod.node is not None and pod.node not in gang.nodes and not pod.terminating:
                 self._remove(pod)
@@ -88,17 +93,30 @@ class Holds:
                 )
         if gang.stop_at is None and not gang.hurt:
             self._let_go(gang, pods)
+            events += self._too_large(gang, pods, now)
         return None
 
     def _alive(self, gang: Gang) -> tuple[PodFacts, ...]:
-        return tuple(pod for pod in self._mirror.pods_for(gang.workload) if not pod.finished)
+        return tuple(pod for pod in self._pods(gang.workload) if not pod.finished)
+
+    def _pods(self, request: str) -> tuple[PodFacts, ...]:
+        """The pods labelled with a request, but for those of a Job that is one of its own."""
+        return tuple(pod for pod in self._mirror.pods_for(request) if not self._is_of_another(pod))
+
+    def _is_of_another(self, pod: PodFacts) -> bool:
+        work = None if pod.owner is None else self._mirror.work(pod.owner.uid)
+        return work is not None and (work.decision is not None or names.MADE in work.annotations)
 
     def _let_go(self, gang: Gang, pods: tuple[PodFacts, ...]) -> None:
         free: Counter[NodeName] = Counter(gang.room)
         there = {pod.uid for pod in pods}
         gang.pinned = {uid: node for uid, node in gang.pinned.items() if uid in there}
+        hosts = {self._fleet.host(node): node for node in sorted(gang.room)}
         for pod in pods:
             node = pod.node or gang.pinned.get(pod.uid)
+            if node is None and not pod.gated:  # on its way
+                node = hosts.get(pod.host or "")
+                self._call_back(gang, pod, node)
             if node is not None:
                 free[node] -= pod.requests.get(GPU, 0)
         for pod in pods:
@@ -111,15 +129,43 @@ class Holds:
                 gang.pinned[pod.uid] = node
                 self._send(pod, gang, node)
 
+    def unredeemed(self, request: str, now: Seconds) -> Iterator[Wanted]:
+        """The pods at the gate for a request that has no GPUs for them; each is told once."""
+        pods = [pod for pod in self._pods(request) if not pod.finished]
+        yield from self._tell(request, 0, pods, now)
+
+    def _too_large(self, gang: Gang, pods: Sequence[PodFacts], now: Seconds) -> Iterator[Wanted]:
+        """The pods that no node of a hold has room for, whatever else ends; each is told once."""
+        most = max(gang.room.values(), default=0)
+        over = [pod for pod in pods if pod.requests.get(GPU, 0) > most]
+        yield from self._tell(gang.workload, most, over, now)
+
+    def _tell(
+        self, request: str, most: int, pods: Sequence[PodFacts], now: Seconds
+    ) -> Iterator[Wanted]:
+        waiting = [pod for pod in pods if pod.gated and not pod.terminating]
+        told = {_about(pod).uid: _wanted(pod, request, most, now) for pod in reversed(waiting)}
+        before = self._told.pop(request, {})
+        if told:
+            self._told[request] = {uid: one.flaw for uid, one in told.items()}
+        for uid in sorted(told):
+            if told[uid].flaw != before.get(uid):
+                yield told[uid]
+
+    def _call_back(self, gang: Gang, pod: PodFacts, node: NodeName | None) -> None:
+        """Delete a pod that was let go to a node which has been left: it goes to no other."""
+        mine = decision_of(pod) == gang.decision and not pod.terminating
+        if mine and node is None and not self._writer.busy(pod.uid):
+            self._remove(pod)
+
     def _send(self, pod: PodFacts, gang: Gang, node: NodeName) -> None:
         body = patches.let_go(pod, gang.decision, self._fleet.host(node))
-        self._writer.put(
-            Write(
-                about=pod.uid,
-                what=f"let a pod of {gang.decision} go",
-                send=lambda: self._connection.patch(pod.path, body),
-            )
-        )
+
+        def send() -> None:
+            if gang.pinned.get(pod.uid) == node and not gang.stopping:  # it may have waited long
+                self._connection.patch(pod.path, body)
+
+        self._writer.put(Write(about=pod.uid, what=f"let a pod of {gang.decision} go", send=send))
 
     def _remove(self, pod: PodFacts) -> None:
         options = {"preconditions": {"uid": pod.uid}}
@@ -130,3 +176,25 @@ class Holds:
                 send=lambda: self._connection.delete(pod.path, options),
             )
         )
+
+
+def _wanted(pod: PodFacts, request: str, most: int, now: Seconds) -> Wanted:
+    """A pod that the hold it names has no room for, which is to be told."""
+    kind = FlawKind.HELD_LESS if most else FlawKind.HELD_NOT
+    size = pod.requests.get(GPU, 0)
+    return Wanted(
+        ref=_about(pod),
+        marks={},
+        pod_sets=(),
+        created=pod.created,
+        at=now,
+        flaw=Flaw(kind=kind, values=(request,), there=most, size=size),
+    )
+
+
+def _about(pod: PodFacts) -> ObjectRef:
+    """What is told of a pod's wait: its Job, whose pods come and go, or itself."""
+    space, owner = pod.namespace, pod.owner
+    if owner is not None and owner.kind in {JOB, JOB_SET}:
+        return ObjectRef(kind=owner.kind, namespace=space, name=owner.name, uid=owner.uid)
+    return ObjectRef(kind=POD, namespace=space, name=pod.name, uid=pod.uid)

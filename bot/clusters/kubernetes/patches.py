@@ -121,13 +121,16 @@ def change_grant(gang: Gang) -> Json:
 
 
 def adopt(start: Start) -> Json:
-    """Mark a pod that runs already as what a request stands for; without a ref it is nothing's."""
+    """Mark a pod that runs already as what a request stands for; without a ref it is nothing's.
+
+    It is for no other any more.
+    """
     workload, uid = start.workload, None if start.ref is None else start.ref.uid
     annotations = {names.ADMITTED: workload.id, names.DECISION: start.decision}
     return {
         "metadata": {
             "uid": uid,
-            "labels": {names.TEAM: workload.team},
+            "labels": {names.TEAM: workload.team, names.REQUEST: None},
             "annotations": {**annotations, names.OWNER: workload.owner},
         }
     }

@@ -143,6 +143,8 @@ REFUSED: list[_Row] = [
     (views.RefusalCode.NOT_HELD, {}, ("nlp", "vision"), None),
     (views.RefusalCode.NOT_HELD, {}, (), None),
     (views.RefusalCode.MANAGED_ELSEWHERE, {"manager": "kueue.x-k8s.io/multikueue"}, (), None),
+    (views.RefusalCode.HOLDS_NOTHING, {"request": "R-1042", "gpus": 4}, (), None),
+    (views.RefusalCode.HOLDS_LESS, {"request": "R-1042", "gpus": 8, "most": 4}, (), None),
     (
         views.RefusalCode.NOT_A_CHECKPOINT,
         {"value": "yesterday"},

@@ -31,6 +31,8 @@ class TurnedDown(Units):
             RefusalCode.BAD_MARK: self._bad_mark,
             RefusalCode.NOT_HELD: self._not_held,
             RefusalCode.MANAGED_ELSEWHERE: self._managed_elsewhere,
+            RefusalCode.HOLDS_NOTHING: self._holds_nothing,
+            RefusalCode.HOLDS_LESS: self._holds_less,
             RefusalCode.NOT_A_CHECKPOINT: self._not_a_checkpoint,
             RefusalCode.OUTGROWN: self._outgrown,
             RefusalCode.GROUP_SHORT: self._group_short,
@@ -130,6 +132,30 @@ class TurnedDown(Units):
             "请去掉 `managedBy` 重新创建；或者用 `/gpu` 申请 GPU，"
             "再给它的 pod 加上标签 `gpubot.dev/request` ，值为该请求的编号。",
             manager=figures.text("manager") or "…",
+        )
+
+    def _holds_nothing(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        request = figures.text("request") or "…"
+        return say(
+            "它的标签 `gpubot.dev/request` 写的是 {request} ，而该请求现在没有卡可供 pod 使用："
+            "它自己还在等待、已经结束，或者根本不是占位请求（可用 `/gpu why {request}` 查看）。"
+            "{request} 有了卡后它会继续；如果不会再有，请用 `/gpu hold {count} h100 8h` 申请，"
+            "再把标签改为新的编号。",
+            request=request,
+            count=int(figures.number("gpus") or 0) or 8,
+        )
+
+    def _holds_less(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "它需要 {gpus} ，而标签 `gpubot.dev/request` 所写的 {request} 在任何一个节点上最多只有 "
+            "{most} 卡。请减小它，或者用 `/gpu hold {count} h100 8h` 申请更多，"
+            "再把标签改为新的编号。",
+            gpus=self.gpus(figures.number("gpus") or 0),
+            request=figures.text("request") or "…",
+            most=int(figures.number("most") or 0),
+            count=int(figures.number("gpus") or 0),
         )
 
     def _not_a_checkpoint(self, refused: Refused, figures: Figures) -> Markup:

@@ -31,6 +31,8 @@ class TurnedDown(Units):
             RefusalCode.BAD_MARK: self._bad_mark,
             RefusalCode.NOT_HELD: self._not_held,
             RefusalCode.MANAGED_ELSEWHERE: self._managed_elsewhere,
+            RefusalCode.HOLDS_NOTHING: self._holds_nothing,
+            RefusalCode.HOLDS_LESS: self._holds_less,
             RefusalCode.NOT_A_CHECKPOINT: self._not_a_checkpoint,
             RefusalCode.OUTGROWN: self._outgrown,
             RefusalCode.GROUP_SHORT: self._group_short,
@@ -137,6 +139,30 @@ class TurnedDown(Units):
             "it likes. Make it anew without `managedBy`; or ask for GPUs with `/gpu`, and give its "
             "pods the label `gpubot.dev/request` with that id.",
             manager=figures.text("manager") or "…",
+        )
+
+    def _holds_nothing(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        request = figures.text("request") or "…"
+        return say(
+            "Its label `gpubot.dev/request` names {request}, which has no GPUs for pods now: that "
+            "waits itself, is over, or is no hold (`/gpu why {request}` tells). It goes on when "
+            "{request} has some. If that cannot be, ask with `/gpu hold {count} h100 8h`, and give "
+            "it the label with the new id.",
+            request=request,
+            count=int(figures.number("gpus") or 0) or 8,
+        )
+
+    def _holds_less(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "It wants {gpus}, and {request}, which its label `gpubot.dev/request` names, has "
+            "{most} at the most on any one node. Make it smaller, or ask for more with "
+            "`/gpu hold {count} h100 8h`, and give it the label with the new id.",
+            gpus=self.gpus(figures.number("gpus") or 0),
+            request=figures.text("request") or "…",
+            most=int(figures.number("most") or 0),
+            count=int(figures.number("gpus") or 0),
         )
 
     def _not_a_checkpoint(self, refused: Refused, figures: Figures) -> Markup:

@@ -142,10 +142,12 @@ def test_what_runs_without_us_is_none_of_our_business(house: KubeHouse) -> None:
     assert said(house, "Refused") == []
 
 
-def test_a_job_whose_pods_are_for_a_hold_is_told_nothing(guarded: KubeHouse) -> None:
+def test_a_job_whose_pods_are_for_a_hold_need_not_be_suspended(guarded: KubeHouse) -> None:
     bare_job(guarded, request="R-1")
     guarded.run()
-    assert said(guarded, "Refused") == []
+    (event,) = said(guarded, "Refused")
+    assert "R-1, which has no GPUs for pods now" in event["message"]
+    assert "suspend" not in event["message"]
 
 
 def test_a_labelled_job_that_is_not_suspended_is_told_to_be(house: KubeHouse) -> None:
