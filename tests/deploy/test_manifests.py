@@ -116,6 +116,19 @@ def test_no_right_is_given_by_a_star_and_nodes_are_only_read() -> None:
             assert set(rule["verbs"]) == {"get", "list", "watch"}
 
 
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_rendering_changes_no_right(overlay: str) -> None:
+    """Kustomize takes a name in a rule for that of what it generates, if there is one so called."""
+    kinds = {"ClusterRole", "Role"}
+    as_rendered = {
+        one["metadata"]["name"]: one["rules"] for one in render(overlay) if one["kind"] in kinds
+    }
+    written = read("base/rights.yaml")
+    assert as_rendered == {
+        one["metadata"]["name"]: one["rules"] for one in written if one["kind"] in kinds
+    }
+
+
 def test_each_right_has_its_reason() -> None:
     lines = (FOLDER / "base" / "rights.yaml").read_text().splitlines()
     text = "\n".join(lines)

@@ -22,6 +22,7 @@ from bot.cli.main import app
 from bot.clusters.kubernetes.connection import Connection, Refused
 from scheduler.policy import compile_policy, load_policy
 from tests.deploy.manifests import FOLDER, VERSION, Document, render
+from tests.kube.rights import rules_of
 from tests.kube.server import ApiServer
 
 ROOT = Path(__file__).parents[2]
@@ -130,8 +131,9 @@ class Walk:
         assert found["metadata"]["namespace"] == space
 
     def _as_bot(self) -> Connection:
+        """With the rights that were applied, as they were rendered."""
         assert ("ClusterRole", "gpubot") in self.applied
-        self.api.grant_shipped_rights()
+        self.api.cluster.gate.grant("bot-token", *rules_of(list(self.applied.values())))
         return Connection(lambda: self.api.client("bot"))
 
     def _layout(self) -> Any:

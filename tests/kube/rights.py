@@ -6,6 +6,7 @@ The people of the recordings are here under the same names: admin, alice (Cluste
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -211,11 +212,15 @@ def denied(person: Person, access: Access) -> Refusal:
 @cache
 def shipped(path: Path = SHIPPED) -> tuple[Rule, ...]:
     """The rules that the deployment gives the bot's service account."""
-    documents: list[dict[str, Any]] = list(yaml.safe_load_all(path.read_text()))
+    return rules_of(list(yaml.safe_load_all(path.read_text())))
+
+
+def rules_of(documents: Sequence[dict[str, Any]]) -> tuple[Rule, ...]:
+    """The rules that the bindings among some documents give, and what everybody may."""
     roles = {(each["kind"], each["metadata"]["name"]): each for each in documents}
     rules: list[Rule] = []
     for binding in documents:
-        if not binding["kind"].endswith("Binding"):
+        if binding["kind"] not in {"RoleBinding", "ClusterRoleBinding"}:
             continue
         reference = binding["roleRef"]
         spaces = [each.get("namespace", "") for each in binding["subjects"]]
