@@ -80,7 +80,7 @@ def request_or_name(cursor: Cursor, here: str | None) -> str:
     token = whole_name(cursor, token, but=cursor.lexicon.filler)
     found = short(token, LONGEST_TARGET, Expected.REQUEST_ID)
     found = found if token.quoted else found.rstrip("?？")
-    if not found.strip() or not any(letter.isalnum() for letter in found):
+    if not found.strip() or not (token.quoted or any(letter.isalnum() for letter in found)):
         raise Wrong(Mistake.UNKNOWN_WORD, Expected.REQUEST_ID, token)
     at_end(cursor)
     return found

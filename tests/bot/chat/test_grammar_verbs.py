@@ -7,7 +7,7 @@ import datetime as dt
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bot.asks import Ask, Change, End, Nearness, Period, Preference, Provision, Together
@@ -344,6 +344,7 @@ _COMMANDS = st.one_of(
 
 @settings(max_examples=150, deadline=None)
 @given(_COMMANDS)
+@example(grammar.Why("/"))
 def test_a_command_put_into_words_is_read_back(command: grammar.Command) -> None:
     line = grammar.spell_command(command)
     if len(line) <= 1000:
