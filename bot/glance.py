@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from bot.overview import ClusterView, GangView, LevelView, PoolView
 from bot.terms import Terms, level_word
-from bot.views import ClusterView, GangView, LevelView, PoolView, TeamShare
+from bot.views import TeamShare
 from scheduler.doubts import NodeDoubt
 from scheduler.engine import Engine
 from scheduler.figures import ClusterFigures

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
+from bot.overview import GangView
 from bot.views import (
     Done,
-    GangView,
     RefusalCode,
     Refused,
     StatusView,

@@ -10,6 +10,7 @@ from bot.chat.people import People
 from bot.chat.voice import Voice
 from bot.chat.words import words_for
 from bot.fields import FieldChange, FieldName
+from bot.overview import ClusterView, GangView, LevelView, PoolView
 from scheduler.doubts import Doubt, NodeDoubt
 from scheduler.layout import AfterLease
 from scheduler.model import (
@@ -160,7 +161,7 @@ CARDS = {
     "preempted-by-hand": dataclasses.replace(RUNNING, state=RequestState.PREEMPTING, to_back=True),
 }
 
-CLUSTER = views.ClusterView(
+CLUSTER = ClusterView(
     gpus=10_000,
     used=9_120,
     free=880,
@@ -171,11 +172,11 @@ CLUSTER = views.ClusterView(
     running=4_210,
     pending=1_377,
     gangs=(
-        views.GangView(model="h100", provision="reserved", gpus=600),
-        views.GangView(model="a100", provision="spot", gpus=256),
+        GangView(model="h100", provision="reserved", gpus=600),
+        GangView(model="a100", provision="spot", gpus=256),
     ),
     pools=(
-        views.PoolView(
+        PoolView(
             pool="team",
             nominal=4000,
             used=3800,
@@ -184,7 +185,7 @@ CLUSTER = views.ClusterView(
             pending=40,
             pending_gpus=160,
         ),
-        views.PoolView(
+        PoolView(
             pool="opportunistic",
             nominal=0,
             used=1320,
@@ -196,8 +197,8 @@ CLUSTER = views.ClusterView(
     ),
     at=NOW,
     levels=(
-        views.LevelView(kind="reserved-h100", level="block", domains=5, whole_free=0, largest=480),
-        views.LevelView(kind="reserved-h100", level="rack", domains=50, whole_free=3, largest=200),
+        LevelView(kind="reserved-h100", level="block", domains=5, whole_free=0, largest=480),
+        LevelView(kind="reserved-h100", level="rack", domains=50, whole_free=3, largest=200),
     ),
 )
 

@@ -8,7 +8,8 @@ from bot.chat.grammar import GrammarError
 from bot.chat.markup import Markup, join, literal, plain, say
 from bot.chat.words.chinese.mistakes import Mistakes
 from bot.chat.words.chinese.standing import Standing
-from bot.views import ClusterView, GangView, PoolView, Refused, TeamShare, Verb
+from bot.overview import ClusterView, GangView, PoolView
+from bot.views import Refused, TeamShare, Verb
 
 
 class Forms(Standing, Mistakes):

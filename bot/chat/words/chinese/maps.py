@@ -8,10 +8,7 @@ from itertools import groupby
 from bot.chat.markup import Markup, date, join, literal, plain, say
 from bot.chat.words.chinese.units import Units
 from bot.maps import Grouping, MapView
-from bot.views import (
-    ClusterView,
-    LevelView,
-)
+from bot.overview import ClusterView, LevelView
 from scheduler.doubts import Doubt, NodeDoubt
 
 LONGEST_ALT = 1000  # Slack's limit of a file's alternative text

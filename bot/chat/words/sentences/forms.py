@@ -6,7 +6,8 @@ from typing import Protocol
 
 from bot.chat.grammar import GrammarError
 from bot.chat.markup import Markup
-from bot.views import ClusterView, PoolView, Refused, TeamShare, Verb
+from bot.overview import ClusterView, PoolView
+from bot.views import Refused, TeamShare, Verb
 
 
 class Forms(Protocol):

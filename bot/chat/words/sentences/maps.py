@@ -7,9 +7,7 @@ from typing import Protocol
 
 from bot.chat.markup import Markup
 from bot.maps import MapView
-from bot.views import (
-    ClusterView,
-)
+from bot.overview import ClusterView
 from scheduler.doubts import NodeDoubt
 
 
