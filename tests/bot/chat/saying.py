@@ -487,8 +487,6 @@ HOME = views.HomeView(
     ),
     cluster=CLUSTER,
 )
-
-
 ESCALATED = notices.EscalatedArgs(
     calls=(
         notices.CallArgs(

@@ -244,6 +244,10 @@ def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]
         "lease-ending",
         lambda: [alerts.notice(voice, each, Audience.PERSON) for each in saying.LEASES_ENDING],
     )
+    yield from _later(voice)
+
+
+def _later(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
     yield "card-foreseen", _one(voice, requests.card, foreseeing.FORESEEN)
     yield "when", lambda: [prospects.when(voice, each) for each in foreseeing.WHENS]
     yield "tried", lambda: [prospects.tried(voice, foreseeing.TRIED)]

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from storage.states import RequestState as S
+from tests.bot.clusters.kubernetes.grouping import create
 from tests.bot.clusters.kubernetes.house import MODEL, KubeHouse
 from tests.bot.clusters.kubernetes.world import World
 from tests.kube.server import ApiServer
@@ -38,3 +40,14 @@ def house(api: ApiServer, tmp_path: Path) -> Iterator[KubeHouse]:
     made.step()
     yield made
     made.close()
+
+
+@pytest.fixture
+def waiting(house: KubeHouse) -> KubeHouse:
+    """A group of two waits, as a Job has all of the quota."""
+    house.create_job("first", pods=4)
+    house.run(3)
+    create(house, {"a": 8, "b": 8})
+    house.run()
+    assert house.state("g") is S.WAITING
+    return house

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from kubernetes import client as kube
 
-from bot.clusters.kubernetes import names
 from bot.views import RefusalCode, Refused
 from scheduler.model import GPU
-from storage.records import Request
 from storage.states import RequestState as S
-from tests.bot.clusters.kubernetes.house import MODEL, KubeHouse
+from tests.bot.clusters.kubernetes.house import KubeHouse
+from tests.bot.clusters.kubernetes.leaderworkersets.crews import (
+    LLAMA,
+    by_name,
+    check_whole,
+    creep,
+    delete,
+    new_image,
+    nodes,
+    uids,
+)
 from tests.bot.clusters.kubernetes.serving import (
     LEADER_WORKER_SETS,
     counts,
@@ -23,94 +30,11 @@ from tests.bot.clusters.kubernetes.serving import (
     keep_groups,
     open_requests,
     scale,
-    stop,
 )
 from tests.bot.clusters.kubernetes.world import TEAM
 from tests.bot.house import LEA
 from tests.kube.samples import leader_worker_set
-from tests.kube.server import ApiServer
 from tests.kube.statuses import forbidden
-
-LLAMA = f"{LEADER_WORKER_SETS}/llama"
-
-
-@pytest.fixture
-def api() -> Iterator[ApiServer]:
-    """Six nodes of 8 GPUs in a managed namespace, with LeaderWorkerSet and the shipped policies."""
-    with ApiServer() as server:
-        for number in range(1, 7):
-            server.add_node(f"n{number}", labels=MODEL)
-        server.serve_leader_worker_sets()
-        server.policies.install_shipped()
-        server.add_namespace(TEAM, **{"gpubot.dev/managed": "true"})
-        server.grant_shipped_rights()
-        yield server
-
-
-@pytest.fixture
-def house(api: ApiServer, tmp_path: Path) -> Iterator[KubeHouse]:
-    made = KubeHouse(api, tmp_path)
-    made.step()
-    yield made
-    made.close()
-
-
-def by_name(house: KubeHouse) -> dict[str, Request]:
-    """The open request of each replica."""
-    return {one.workload.name: one for one in open_requests(house)}
-
-
-def nodes(house: KubeHouse) -> dict[str, str]:
-    """The node of each pod that has one, by name."""
-    return {
-        pod["metadata"]["name"]: pod["spec"]["nodeName"]
-        for pod in house.pods()
-        if pod["spec"].get("nodeName")
-    }
-
-
-def uids(house: KubeHouse) -> dict[str, str]:
-    return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in house.pods()}
-
-
-def delete(house: KubeHouse, pod: str) -> None:
-    house.person.delete(f"/api/v1/namespaces/{TEAM}/pods/{pod}", {})
-
-
-def new_image(house: KubeHouse) -> None:
-    there = house.person.get(LLAMA)["spec"]["leaderWorkerTemplate"]
-    there["workerTemplate"]["spec"]["containers"][0]["image"] = "example.com/serve:2"
-    house.person.patch(LLAMA, {"spec": {"leaderWorkerTemplate": there}})
-
-
-def creep(house: KubeHouse, rounds: int) -> None:
-    """Go round with a look of the bot at whatever comes between, such as a leader by itself."""
-    controllers, kubelet = house.api.controllers, house.api.kubelet
-    for _ in range(rounds):
-        for step in (
-            controllers.leader_worker_sets,
-            kubelet.confirm_all,
-            controllers.garbage,
-            controllers.workloads,
-            controllers.jobs,
-            controllers.schedule,
-            kubelet.start_all,
-        ):
-            step()
-            house.hear()
-            house.control.step()
-            assert house.cluster.writer.wait(10.0)
-
-
-def check_whole(house: KubeHouse) -> None:
-    """Of each replica all pods have passed the gate, or none."""
-    gated: dict[str, set[bool]] = {}
-    for pod in house.pods():
-        group = pod["metadata"]["labels"].get("leaderworkerset.sigs.k8s.io/group-index")
-        if group is not None and not pod["metadata"].get("deletionTimestamp"):
-            gated.setdefault(group, set()).add(bool(pod["spec"].get("schedulingGates")))
-    assert all(len(states) == 1 for states in gated.values())
-
 
 # ---- start
 
@@ -433,100 +357,3 @@ def test_a_replica_that_waits_keeps_its_place_over_an_update(
     assert after.id == before.id
     assert after.workload.created == before.workload.created
     assert house.said("not-taken") == []
-
-
-# ---- workers that come when their leader is ready
-
-
-@pytest.mark.parametrize("leader", [None, 4])
-def test_all_is_asked_for_although_workers_come_later(house: KubeHouse, leader: int | None) -> None:
-    keep_groups(house, 1, 3, leader=leader, more={"startupPolicy": "LeaderReady"})
-    house.run(2, pods=False)
-    (request,) = open_requests(house)
-    assert request.workload.gpus == 16 + (leader or 8)
-    assert list(nodes(house)) == ["llama-0"]
-    assert request.state is S.ADMITTED
-    house.run(3)
-    assert sorted(nodes(house)) == ["llama-0", "llama-0-1", "llama-0-2"]
-    (request,) = open_requests(house)
-    assert request.state is S.RUNNING
-    assert request.admission is not None
-    granted = [node for part in request.admission.assignments for node, _ in part.nodes]
-    assert sorted(granted) == sorted(nodes(house).values())
-
-
-def test_one_whose_workers_come_later_is_not_started_without_room_for_them(
-    house: KubeHouse,
-) -> None:
-    house.create_job("first", pods=4)
-    house.run(3)
-    keep_groups(house, 1, 3, more={"startupPolicy": "LeaderReady"})
-    house.run(3)
-    assert house.state("llama-0") is S.WAITING
-    assert not [name for name in nodes(house) if name.startswith("llama")]
-    house.finish_pods()
-    house.run(5)
-    assert house.state("llama-0") is S.RUNNING
-
-
-@pytest.mark.parametrize("restart", ["RecreateGroupOnPodRestart", "None"])
-def test_one_whose_workers_come_later_is_stopped_and_comes_again_like_others(
-    house: KubeHouse, restart: str
-) -> None:
-    ordered = {"startupPolicy": "LeaderReady"}
-    keep_groups(house, 1, 3, restart=restart, more=ordered, preemptible="true")
-    house.run(4)
-    stop(house, house.request("llama-0").id)
-    (request,) = open_requests(house)
-    assert (request.state, request.attempt) == (S.RUNNING, 2)
-    assert sorted(nodes(house)) == ["llama-0", "llama-0-1", "llama-0-2"]
-
-
-# ---- the bot dies
-
-
-@pytest.mark.parametrize("rounds", range(1, 6))
-def test_a_restart_amid_an_update_converges(house: KubeHouse, rounds: int) -> None:
-    keep_groups(house, 2, 2)
-    house.run(4)
-    new_image(house)
-    house.run(rounds)
-    house.restart()
-    house.run(12)
-    assert counts(house) == (2, 0)
-    assert set(images(house).values()) == {"example.com/serve:2"}
-    assert len(house.said("card")) == 1
-
-
-@pytest.mark.parametrize("rounds", range(4))
-def test_a_restart_amid_a_preemption_converges(house: KubeHouse, rounds: int) -> None:
-    keep_groups(house, 3, 2, preemptible="true")
-    house.run(4)
-    house.create_job("mine", pods=2)
-    house.run(1)
-    house.pass_time(130.0)
-    house.run(rounds)
-    house.restart()
-    house.run(6)
-    house.pass_time(130.0)
-    house.run(6)
-    after = by_name(house)
-    assert (after["llama-2"].state, after["mine"].state) == (S.WAITING, S.RUNNING)
-    assert len(house.requests()) == 4
-    check_whole(house)
-
-
-def test_pods_made_anew_while_no_bot_was_there_go_where_they_were(house: KubeHouse) -> None:
-    keep_groups(house, 2, 2)
-    house.run(4)
-    there = nodes(house)
-    delete(house, "llama-1-1")
-    for _ in range(3):
-        house.api.controllers.settle()
-        house.api.kubelet.confirm_all()
-    house.restart()
-    house.run(4)
-    assert nodes(house) == there
-    assert [one.attempt for one in house.requests()] == [1, 1]
-    decisions = {pod["metadata"]["annotations"].get(names.DECISION) for pod in house.pods()}
-    assert None not in decisions
