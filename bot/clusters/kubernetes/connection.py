@@ -27,6 +27,7 @@ MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 STEPS = "application/json-patch+json"  # a list of steps, where MERGE is one body
 _WEBHOOK = "failed calling webhook"  # how the server begins to say that one did not answer
+_BUDGET = "DisruptionBudget"  # the cause of an eviction that has to wait
 _WORTH_A_RETRY = frozenset({408, 429, 500, 502, 503, 504})
 
 
@@ -204,9 +205,12 @@ def _refusal(method: str, path: str, answer: Any) -> Exception:
     except json.JSONDecodeError:  # the server sheds load in plain text
         body = {}
     message = str(body.get("message") or text[:200].decode("utf-8", "replace"))
-    said = f"{method} {path}: {answer.status} {message}"
+    causes = [one for one in (body.get("details") or {}).get("causes") or () if one]
+    more = "; ".join(str(one.get("message") or "") for one in causes)
+    said = f"{method} {path}: {answer.status} {message} {more}".rstrip()
     if answer.status in _WORTH_A_RETRY:
         after = answer.getheader("Retry-After")
         wait = float(after) if after and after.isdigit() else None
-        return Unanswered(said, wait, apart=_WEBHOOK in message)
+        budget = any(one.get("reason") == _BUDGET for one in causes)
+        return Unanswered(said, wait, apart=budget or _WEBHOOK in message)
     return Refused(answer.status, str(body.get("reason") or ""), message)

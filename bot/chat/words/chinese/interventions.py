@@ -286,7 +286,7 @@ class Interventions(Previews):
         return say(
             "*停不下来* · {owner} 的 {request}{name}（团队 {team}，{gpus}）于 {told} 被要求停止，"
             "宽限 {grace}，但 pod 仍在 {nodes}。等它的请求会另找别处，它的卡在消失之前仍算占用。"
-            "请查看它的 pod。",
+            "请查看它的 pod；在 Kubernetes 上可用 `kubectl get pdb -A` 看看是否有中断预算拦着。",
             request=args.request,
             name=say("“{name}”", name=args.name) if args.name else "",
             owner=owner,

@@ -300,7 +300,8 @@ class Interventions(Previews):
         return say(
             "*Stuck* · {request}{name} of {owner} (team {team}, {gpus}) was told to stop {told}, "
             "had {grace} for it, and its pods are still on {nodes}. Whoever waited for it gets "
-            "room elsewhere; its GPUs count as taken until it is gone. Look at its pods.",
+            "room elsewhere; its GPUs count as taken until it is gone. Look at its pods; on "
+            "Kubernetes, `kubectl get pdb -A` tells whether a disruption budget holds them.",
             request=args.request,
             name=say(" “{name}”", name=args.name) if args.name else "",
             owner=owner,

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.clusters.kubernetes import cluster, writing
+from bot.clusters.kubernetes import cluster, names, writing
 from bot.views import Done
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse
-from tests.bot.clusters.kubernetes.world import wait_until
-from tests.bot.house import ADA
+from tests.bot.clusters.kubernetes.world import TEAM, wait_until
+from tests.bot.house import ADA, LEA
 from tests.kube.faults import Effect
 from tests.kube.kinds import POD
 from tests.kube.statuses import Refusal
@@ -207,3 +207,33 @@ def test_a_stop_that_is_refused_is_asked_for_again(house: KubeHouse, code: int) 
     house.run(4)
     assert house.job("spare")["spec"]["suspend"]
     assert (house.state("spare"), house.state("mine")) == (S.WAITING, S.RUNNING)
+
+
+def evictions(house: KubeHouse) -> int:
+    return sum(seen.path.endswith("/eviction") for seen in house.api.requests)
+
+
+def test_an_eviction_that_a_budget_forbids_holds_up_itself_alone(house: KubeHouse) -> None:
+    budgets = f"/apis/policy/v1/namespaces/{TEAM}/poddisruptionbudgets"
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "all"},
+        "spec": {"minAvailable": 2, "selector": {"matchLabels": {names.GROUP: "g"}}},
+    }
+    house.person.post(budgets, budget)
+    for name in ("a", "b"):
+        house.create_pod(name, 8, team="nlp", group="g", group_size="2")
+    house.run(4)
+    request = house.request("g")
+    house.desk.release(LEA.id, request.id, key="release")
+    house.step()
+    go_round(house, 601.0)
+    wait_until(lambda: evictions(house) > 40, "evictions to be refused")
+    assert house.cluster.writer.stuck == 0.0  # the server is well
+    assert house.request("g").state is S.STOPPING
+    house.create_job("other", pods=2, gpus=8)
+    go_until(house, lambda: house.state("other") is S.RUNNING, "others to start")
+    assert len(let_go(house, "other")) == 2
+    house.person.delete(f"{budgets}/all", {})
+    go_until(house, lambda: house.state("g") is S.RELEASED, "the eviction")
