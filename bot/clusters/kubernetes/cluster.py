@@ -58,6 +58,7 @@ SILENT_AT_MOST = 150.0  # seconds: a watch is heard of each minute, a broken one
 ASKED_AGAIN = 60.0  # seconds after which the end of a gang is asked for once more
 STUCK_AT_MOST = 30.0  # seconds without any write getting through, while some are to be sent
 _CHANGED = frozenset({404, CONFLICT, CHANGED})  # it is another than was decided on: decide anew
+_FOR_GOOD = frozenset({EndKind.FINISHED, EndKind.FAILED})  # it is not tried again
 _ENDS_KEPT = 20_000
 """Ends remembered, so that a decision which is over is not carried out again."""
 
@@ -289,7 +290,8 @@ class KubernetesCluster:
                 self._touched |= gang.nodes
             if end is not None:
                 self._end(gang, end, now)
-                if self.mirror.work(uid) is not None:  # what it asks for now, before it is tried
+                vain = end not in _FOR_GOOD and self._pods.wanted(uid, now) is None
+                if vain or self.mirror.work(uid) is not None:  # it is not to be tried first
                     self._events += self._asked.news(uid, now, named=False)
             elif gang.bereft:
                 self._again.add(uid)

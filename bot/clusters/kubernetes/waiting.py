@@ -139,6 +139,7 @@ class Asked:
                 yield found
             return
         over = self._told.pop(uid, None) is not None
+        over |= doubted and work is None  # what a gang that is over leaves behind asks for nothing
         over |= named and work is None and not self._mirror.pods_of_unit(uid)
         if _asks_nothing(work):
             over |= doubted or uid not in self._idle
