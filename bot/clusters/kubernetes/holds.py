@@ -37,8 +37,11 @@ class Holds:
         self._told: dict[str, dict[str, Flaw | None]] = {}  # what waits in vain, by request and uid
 
     def start(self, gang: Gang) -> EndKind | None:
-        """Keep a hold in mind, unless a node of it is not there."""
-        return None if all(map(self._fleet.ready, gang.nodes)) else EndKind.LOST
+        """Keep a hold in mind, unless a node of it is not there.
+
+        One that is not ready has time to be so again, for it may have been held for long.
+        """
+        return None if all(map(self._fleet.usable, gang.nodes)) else EndKind.LOST
 
     def has_begun(self, gang: Gang) -> bool:
         """Whether pods of it were let go that are not over."""

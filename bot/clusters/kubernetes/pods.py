@@ -139,9 +139,10 @@ class PodGangs:
             return EndKind.STOPPED
         if gang.marks is not None:
             self._mark(pods[0], gang.marks)
-        if not all(map(self._fleet.ready, gang.nodes)):
-            return EndKind.LOST
         gang.whole = any(decision_of(pod) == gang.decision for pod in pods)
+        begun = gang.whole or gang.ref.adopted  # then a node has time to be ready again
+        if not begun and not all(map(self._fleet.ready, gang.nodes)):
+            return EndKind.LOST
         return EndKind.STOPPED if self._is_another(gang, pods) else None
 
     def has_begun(self, gang: Gang) -> bool:
