@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,19 +17,32 @@ from tests.bot.house import ADA
 from tests.kube.samples import part, pod
 from tests.kube.server import ApiServer
 
-KINDS = (
-    "Job",
-    "JobSet",
-    "Pod",
-    "group",
-    "Deployment",
-    "StatefulSet",
-    "LeaderWorkerSet",
-    "hold",
-    "hold with a pod",
-    "run",
-    "adopted",
-)
+
+def _group(house: KubeHouse) -> None:
+    for name in ("a", "b"):
+        house.create_pod(name, 8, team="nlp", group="g", group_size="2")
+
+
+def _adopted(house: KubeHouse) -> None:
+    house.person.post("/api/v1/namespaces/nlp/pods", pod("a", gpus=4, gated=False))
+    house.run(2)
+    house.desk.adopt(ADA.id, "nlp/a", key="k1")
+
+
+RUN = Recipe(kind=RecipeKind.RUN, image="x")
+MAKE: dict[str, Callable[[KubeHouse], object]] = {
+    "Job": lambda house: house.create_job("train", pods=2, gpus=8),
+    "JobSet": lambda house: house.create_job_set("train", part("workers", pods=2)),
+    "Pod": lambda house: house.create_pod("a", 8, team="nlp"),
+    "group": _group,
+    "Deployment": lambda house: deploy(house, 1),
+    "StatefulSet": lambda house: keep_state(house, 1, more={}),
+    "LeaderWorkerSet": keep_groups,
+    "hold": lambda house: ask(house, "k1", gpus=4),
+    "hold with a pod": lambda house: house.create_pod("a", 4, request=ask(house, "k1", gpus=4)),
+    "run": lambda house: ask(house, "k1", RUN, nodes=2),
+    "adopted": _adopted,
+}
 
 
 @pytest.fixture
@@ -44,46 +57,16 @@ def patient(api: ApiServer, tmp_path: Path) -> Iterator[KubeHouse]:
     made.close()
 
 
-def make(house: KubeHouse, kind: str) -> None:
-    """Something of that kind on each of two nodes, or on one."""
-    match kind:
-        case "Job":
-            house.create_job("train", pods=2, gpus=8)
-        case "JobSet":
-            house.create_job_set("train", part("workers", pods=2))
-        case "Pod":
-            house.create_pod("a", 8, team="nlp")
-        case "group":
-            for name in ("a", "b"):
-                house.create_pod(name, 8, team="nlp", group="g", group_size="2")
-        case "Deployment":
-            deploy(house, 1)
-        case "StatefulSet":
-            keep_state(house, 1, more={})
-        case "LeaderWorkerSet":
-            keep_groups(house)
-        case "hold":
-            ask(house, "k1", gpus=4)
-        case "hold with a pod":
-            house.create_pod("a", 4, request=ask(house, "k1", gpus=4))
-        case "run":
-            ask(house, "k1", Recipe(kind=RecipeKind.RUN, image="x"), nodes=2)
-        case _:
-            house.person.post("/api/v1/namespaces/nlp/pods", pod("a", gpus=4, gated=False))
-            house.run(2)
-            house.desk.adopt(ADA.id, "nlp/a", key="k1")
-    house.run(5)
-
-
 def pods(house: KubeHouse) -> dict[str, str | None]:
     """When each pod is to be gone, by uid."""
     metas = [one["metadata"] for one in house.pods()]
     return {meta["uid"]: meta.get("deletionTimestamp") for meta in metas}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", MAKE)
 def test_what_runs_goes_on(patient: KubeHouse, kind: str) -> None:
-    make(patient, kind)
+    MAKE[kind](patient)
+    patient.run(5)
     with patient.store.read() as view:
         (before,) = view.requests.find()
     there = pods(patient)
