@@ -63,7 +63,10 @@ class Party(Args):
 
 
 class HitArgs(Args):
-    """A gang that had pods on a failed node. `to` is empty for one that is stopped whole."""
+    """A gang that had pods on a failed node. `to` is empty for one that is stopped whole.
+
+    `pinned`: because its pods can be sent to no other node, though there is one.
+    """
 
     request: str
     name: str
@@ -71,3 +74,4 @@ class HitArgs(Args):
     team: str
     gpus: int
     to: tuple[str, ...] = ()
+    pinned: bool = False

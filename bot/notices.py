@@ -41,7 +41,7 @@ class AdmittedArgs(Args):
     """A gang was granted its GPUs. `nodes` are (node, GPUs); `until` is an epoch second.
 
     `domain` are the (level, value) pairs that all its nodes share, coarse to fine. `made` says
-    that the bot makes its pods, and of which kind.
+    that the bot makes its pods, and of which kind; `kept` that an object in the cluster does.
     """
 
     kind: Literal[NoticeKind.ADMITTED] = NoticeKind.ADMITTED
@@ -57,6 +57,7 @@ class AdmittedArgs(Args):
     until: float | None
     waited: float
     made: RecipeKind | None = None
+    kept: bool = False
 
 
 class PreemptedArgs(Args):
@@ -231,7 +232,11 @@ class FlippedArgs(Args):
 
 
 class RepairedArgs(Args):
-    """A gang goes on although it lost nodes: its pods there moved `to` others."""
+    """A gang goes on although it lost nodes: its pods there moved `to` others.
+
+    `whole`: it does not, for its pods can be sent to no other node. `held`: it has no pods but
+    those that its owner makes.
+    """
 
     kind: Literal[NoticeKind.REPAIRED] = NoticeKind.REPAIRED
     request: str
@@ -240,6 +245,8 @@ class RepairedArgs(Args):
     gpus: int
     lost: tuple[str, ...]
     to: tuple[str, ...]
+    whole: bool = False
+    held: bool = False
 
 
 class NodeFailedArgs(Args):

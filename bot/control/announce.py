@@ -35,6 +35,8 @@ from scheduler.model import (
 from storage.records import Audience, Notice, Request, Source
 from storage.states import RequestState
 
+_PINNED = frozenset({"Pod", "PodGroup"})  # kinds of objects
+
 
 def say_admitted(ledger: Ledger, terms: Terms, request: Request, domain: Domain) -> None:
     """Tell channel and thread what was granted."""
@@ -57,6 +59,7 @@ def say_admitted(ledger: Ledger, terms: Terms, request: Request, domain: Domain)
         until=request.lease_ends.timestamp() if request.lease_ends else None,
         waited=max(0.0, ledger.now - request.created.timestamp()),
         made=request.recipe.kind if request.recipe is not None else None,
+        kept=request.ref is not None,
     )
     tell(ledger, f"admitted:{request.decision}", args, request.id, "channel", "thread")
 
@@ -138,6 +141,8 @@ def say_repaired(ledger: Ledger, request: Request, repair: Repair, to: Sequence[
         gpus=request.gpus,
         lost=repair.lost,
         to=tuple(to),
+        whole=_is_pinned(request),
+        held=request.ref is None and request.recipe is None,
     )
     key = f"repaired:{request.decision}:{repair.admission.repairs}"
     tell(ledger, key, args, request.id, "thread")
@@ -165,16 +170,23 @@ def say_nodes_failed(
         put(ledger, f"node-failed:{node}:{ledger.now}", args, Audience.ONCALL, None)
 
 
+def _is_pinned(request: Request) -> bool:
+    """Whether it stands for pods that are sent to a node once, and are stopped whole without it."""
+    return request.ref is not None and request.ref.kind in _PINNED
+
+
 def _hit(ledger: Ledger, request_id: str, to: Sequence[NodeName]) -> notices.HitArgs:
     request = ledger.get(request_id)
     workload = request.workload
+    pinned = bool(to) and _is_pinned(request)
     return notices.HitArgs(
         request=request_id,
         name=workload.name,
         owner=workload.owner,
         team=workload.team,
         gpus=request.gpus,
-        to=tuple(to),
+        to=() if pinned else tuple(to),
+        pinned=pinned,
     )
 
 

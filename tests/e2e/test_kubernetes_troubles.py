@@ -158,3 +158,38 @@ def test_a_group_that_loses_a_pod_while_it_waits_is_held_and_its_thread_says_so(
     thread = kube.thread_of(ada, request)
     assert [text.partition(" · ")[0] for text in thread if "*Waiting again*" in text]
     assert "16 GPUs" in kube.wait_for(ada, f"*Admitted* · {request}")["text"]
+
+
+def test_a_group_that_loses_a_node_is_stopped_whole_and_told_nothing_else(kube: KubeRig) -> None:
+    lea = kube.visitor(LEA)
+    for name in ("a", "b"):
+        kube.house.create_pod(name, 8, team="nlp", group="g", group_size="2")
+    request = kube.named("g")
+    kube.reach(request, S.RUNNING)
+    lost = kube.node("a")
+    assert lost is not None
+    kube.api.kubelet.silence(lost)
+    kube.api.change_node(lost, ready=False)
+    kube.house.hear()
+    kube.pass_time(PATIENCE)
+    kube.reach(request, S.RELEASED)  # nothing makes its pods anew
+    oncall = kube.wait_for(lea, f"*Node failed* · {lost}", channel=ONCALL)
+    assert "stopped whole, for its pods can be sent to no other node" in oncall["text"]
+    kube.settled()
+    thread = kube.thread_of(lea, request)
+    assert any(f"node {lost} failed" in text and "stopped whole" in text for text in thread)
+    assert not any("moved to" in text for text in thread)
+    assert not any("To use it" in text for text in thread)  # it has its pods
+
+
+def test_who_holds_gpus_of_a_lost_node_is_told_to_make_the_pods_anew(kube: KubeRig) -> None:
+    lea = kube.visitor(LEA)
+    request = kube.ask(lea, "/gpu hold 8 h100 8h")
+    kube.reach(request, S.RUNNING)
+    kube.house.create_pod("x", 8, request=request)
+    lost = kube.until(lambda: kube.node("x"))
+    lose(kube, lost)
+    kube.until(lambda: any("make them anew" in text for text in kube.thread_of(lea, request)))
+    kube.house.create_pod("y", 8, request=request)
+    assert kube.until(lambda: kube.node("y")) != lost
+    assert any("To use it" in text for text in kube.thread_of(lea, request))

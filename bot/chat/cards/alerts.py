@@ -48,7 +48,9 @@ def redirected(voice: Voice, message: Message, where: str) -> Message:
 def _admitted(voice: Voice, args: notices.AdmittedArgs, audience: Audience) -> Message:
     words = voice.words
     if audience is Audience.THREAD:
-        use = words.how_to_use(args.request, voice.label, args.made) if voice.label else Markup()
+        use = Markup()
+        if voice.label and not args.kept:
+            use = words.how_to_use(args.request, voice.label, args.made)
         owner = voice.people.name(args.owner)
         parts: list[Part] = [Lines(words.admitted_title(args)), Lines(words.admitted(args, owner))]
         if len(args.nodes) > SHOWN_NODES:
@@ -102,7 +104,8 @@ def _requeued(voice: Voice, args: notices.RequeuedArgs, _: Audience) -> Message:
 
 
 def _repaired(voice: Voice, args: notices.RepairedArgs, _: Audience) -> Message:
-    return build([Lines(voice.words.repaired(args))])
+    held = args.held and bool(voice.label)
+    return build([Lines(voice.words.held_elsewhere(args) if held else voice.words.repaired(args))])
 
 
 def _flipped(voice: Voice, args: notices.FlippedArgs, _: Audience) -> Message:

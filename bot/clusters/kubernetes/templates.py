@@ -70,6 +70,8 @@ class Templates:
         meta["name"] = name_of(decision)
         meta["labels"] = {**meta["labels"], names.TEAM: workload.team}
         meta["annotations"] = {**meta["annotations"], names.OWNER: workload.owner}
+        pod_meta = spec["template"].setdefault("metadata", {})  # by which people find the pods
+        pod_meta["labels"] = {**(pod_meta.get("labels") or {}), names.ADMITTED: workload.id}
         spec |= {
             "suspend": False,
             "completionMode": "Indexed",

@@ -354,6 +354,7 @@ NODE_FAILED = notices.NodeFailedArgs(
             request="R-1042", name="llama-sft", owner=ANN, team="nlp", gpus=16, to=("h100-0101",)
         ),
         notices.HitArgs(request="R-1030", name="", owner=BOB, team="vision", gpus=64),
+        notices.HitArgs(request="R-1031", name="", owner=BOB, team="vision", gpus=8, pinned=True),
         *(
             notices.HitArgs(
                 request=f"R-11{n:02}", name="", owner="rl", team="rl", gpus=1, to=("x",)

@@ -235,6 +235,9 @@ def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]
     yield "requeued-held", _notice(voice, saying.HELD, Audience.PERSON)
     yield "flipped", _notice(voice, saying.FLIPPED, Audience.ONCALL)
     yield "repaired", _notice(voice, saying.REPAIRED, Audience.THREAD)
+    for how in ("whole", "held"):
+        args = saying.REPAIRED.model_copy(update={how: True})
+        yield f"repaired-{how}", _notice(voice, args, Audience.THREAD)
     yield "node-failed", _notice(voice, saying.NODE_FAILED, Audience.ONCALL)
     yield "idle", lambda: _idle(voice)
     yield "monthly", _notice(voice, saying.MONTHLY, Audience.CHANNEL)
@@ -332,6 +335,7 @@ def _recipes(voice: Voice) -> list[Message]:
     run = Recipe(kind=RecipeKind.RUN, image="registry.example/train:1", command="python a.py <in")
     cards = [dataclasses.replace(saying.WAITING, recipe=one) for one in (debug, run)]
     told = [saying.ADMITTED.model_copy(update={"made": kind}) for kind in RecipeKind]
+    told.append(saying.ADMITTED.model_copy(update={"kept": True}))
     return [
         *(requests.card(voice, card) for card in cards),
         *(alerts.notice(voice, args, Audience.THREAD) for args in told),

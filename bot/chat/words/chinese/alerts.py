@@ -49,12 +49,12 @@ _CAUSES: dict[str, str] = {
 _HOW_TO_USE: dict[RecipeKind | None, str] = {
     None: "使用方法：给 pod 打上标签 `{label}={request}` 。提前用完？ `/gpu release {request}`",
     RecipeKind.DEBUG: (
-        "正在创建 pod。用 `kubectl get pods -l {label}={request}` 找到它，再用 "
+        "正在创建 pod。用 `kubectl get pods -A -l gpubot.dev/admitted={request}` 找到它，再用 "
         "`kubectl exec -it POD -- bash` 进入。提前用完？ `/gpu release {request}`"
     ),
     RecipeKind.RUN: (
-        "正在创建 pod： `kubectl get pods -l {label}={request}` ， `kubectl logs -f POD` 。"
-        "运行完自动结束，也可以 `/gpu release {request}`"
+        "正在创建 pod： `kubectl get pods -A -l gpubot.dev/admitted={request}` ， "
+        "`kubectl logs -f POD` 。运行完自动结束，也可以 `/gpu release {request}`"
     ),
 }
 
@@ -362,8 +362,24 @@ class Alerts(Standing):
 
     def repaired(self, args: notices.RepairedArgs) -> Markup:
         """Which nodes failed and where the pods went."""
+        if args.whole:
+            return say(
+                "*节点故障* · {request}：{lost} 故障。它的 pod 不能改到其他节点，因此整组停止。",
+                request=args.request,
+                lost=self._named_nodes(args.lost),
+            )
         return say(
             "*已修复* · {request}：{lost} 故障，其上的 pod 已移到 {to}，其余不受影响。",
+            request=args.request,
+            lost=self._named_nodes(args.lost),
+            to=self.several([say("{name}", name=name) for name in args.to], 6),
+        )
+
+    def held_elsewhere(self, args: notices.RepairedArgs) -> Markup:
+        """Which nodes failed and where the GPUs are held now."""
+        return say(
+            "*已修复* · {request}：{lost} 故障，其上占用的卡已改到 {to}。"
+            "你在那里的 pod 已不存在，请用同样的标签重新创建。",
             request=args.request,
             lost=self._named_nodes(args.lost),
             to=self.several([say("{name}", name=name) for name in args.to], 6),
@@ -385,8 +401,10 @@ class Alerts(Standing):
 
     def node_failed_row(self, hit: notices.HitArgs, owner: Markup) -> Markup:
         """One who was hit, and what becomes of it."""
-        moved = say("pod 已移到{to}", to=self._named_nodes(hit.to))
+        moved = say("已移到{to}", to=self._named_nodes(hit.to))
         stopped = say("没有可替换的节点：整组停止，回到原来的排队位置")
+        if hit.pinned:
+            stopped = say("它的 pod 不能改到其他节点：整组停止")
         return say(
             "• {owner} 的 {request}{name}（团队 {team}，{gpus}）：{fate}",
             request=hit.request,

@@ -61,11 +61,12 @@ _HOW_TO_USE: dict[RecipeKind | None, str] = {
         "Done early? `/gpu release {request}`"
     ),
     RecipeKind.DEBUG: (
-        "Its pod is being made. Find it with `kubectl get pods -l {label}={request}` and go in "
-        "with `kubectl exec -it POD -- bash`. Done early? `/gpu release {request}`"
+        "Its pod is being made. Find it with "
+        "`kubectl get pods -A -l gpubot.dev/admitted={request}` and go in with "
+        "`kubectl exec -it POD -- bash`. Done early? `/gpu release {request}`"
     ),
     RecipeKind.RUN: (
-        "Its pods are being made: `kubectl get pods -l {label}={request}`, "
+        "Its pods are being made: `kubectl get pods -A -l gpubot.dev/admitted={request}`, "
         "`kubectl logs -f POD`. It ends by itself, or with `/gpu release {request}`"
     ),
 }
@@ -382,8 +383,25 @@ class Alerts(Standing):
 
     def repaired(self, args: notices.RepairedArgs) -> Markup:
         """Which nodes failed and where the pods went."""
+        if args.whole:
+            return say(
+                "*Node failed* · {request}: {lost} failed. Its pods can be sent to no other node: "
+                "it is stopped whole.",
+                request=args.request,
+                lost=self._named_nodes(args.lost),
+            )
         return say(
             "*Repaired* · {request}: {lost} failed; its pods moved to {to}, the rest untouched.",
+            request=args.request,
+            lost=self._named_nodes(args.lost),
+            to=self.several([say("{name}", name=name) for name in args.to], 6),
+        )
+
+    def held_elsewhere(self, args: notices.RepairedArgs) -> Markup:
+        """Which nodes failed and where the GPUs are held now."""
+        return say(
+            "*Repaired* · {request}: {lost} failed; what was held there is held on {to} now. Pods "
+            "of yours that were there are gone: make them anew, with the same label.",
             request=args.request,
             lost=self._named_nodes(args.lost),
             to=self.several([say("{name}", name=name) for name in args.to], 6),
@@ -401,8 +419,10 @@ class Alerts(Standing):
 
     def node_failed_row(self, hit: notices.HitArgs, owner: Markup) -> Markup:
         """One who was hit, and what becomes of it."""
-        moved = say("its pods moved to {to}", to=self._named_nodes(hit.to))
+        moved = say("moved to {to}", to=self._named_nodes(hit.to))
         stopped = say("no other node will do: stopped whole, back to its old place in line")
+        if hit.pinned:
+            stopped = say("stopped whole, for its pods can be sent to no other node")
         return say(
             "• {request}{name} of {owner} (team {team}, {gpus}): {fate}",
             request=hit.request,

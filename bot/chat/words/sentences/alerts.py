@@ -137,6 +137,10 @@ class Alerts(Protocol):
         """That it waits again, and where."""
         ...
 
+    def held_elsewhere(self, args: notices.RepairedArgs) -> Markup:
+        """Which nodes failed and where the GPUs are held now."""
+        ...
+
     def repaired(self, args: notices.RepairedArgs) -> Markup:
         """Which nodes failed and where the pods went."""
         ...

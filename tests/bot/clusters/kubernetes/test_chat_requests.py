@@ -118,6 +118,7 @@ def test_run_makes_a_job_that_ends_by_itself(house: KubeHouse) -> None:
     assert container["command"] == ["/bin/sh", "-c", "python t.py"]
     assert container["resources"]["limits"]["nvidia.com/gpu"] == "8"
     assert first["metadata"]["name"].startswith(f"gpubot-{request.lower()}-1-")
+    assert first["metadata"]["labels"]["gpubot.dev/admitted"] == request  # people find it by that
     assert first["spec"]["nodeName"] != second["spec"]["nodeName"]
     house.finish_pods()
     house.run()
