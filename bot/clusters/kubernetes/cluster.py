@@ -411,14 +411,15 @@ class KubernetesCluster:
 
     def _stop_due(self, now: Seconds) -> None:
         for gang in self._gangs.values():
+            late = gang.since is not None and now - gang.since >= self._ready_in
             if gang.stopping:
                 self._insist(gang, now)
-                continue
-            if gang.stop_at is not None:
-                if gang.stop_at <= now:
-                    self._kind(gang).suspend(gang)
-            elif gang.since is not None and now - gang.since >= self._ready_in:
+            elif gang.stop_at is not None and gang.stop_at <= now:
+                self._kind(gang).suspend(gang)
+                self._again.add(gang.ref.uid)  # there may be nothing left to write
+            elif gang.stop_at is None and late:
                 self._give_up(gang, now)
+                self._again.add(gang.ref.uid)
                 self._touched |= gang.nodes
 
     def _insist(self, gang: Gang, now: Seconds) -> None:
