@@ -246,7 +246,7 @@ class KubernetesCluster:
             found = gang_on(job)
             if found is not None:
                 pods = self.mirror.pods_of(job.uid)
-                if end_of(job, pods, self.fleet.failed, EndKind.STOPPED) is None:
+                if end_of(job, pods, self.fleet.away(pods), EndKind.STOPPED) is None:
                     self._keep(found)
 
     def _observed(self, gang: Gang) -> Observed:

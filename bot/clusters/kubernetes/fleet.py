@@ -92,6 +92,14 @@ class Fleet:
         node = self._mirror.nodes.items.get(name)
         return node is not None and node.ready
 
+    def away(self, pods: Iterable[PodFacts]) -> set[NodeName]:
+        """The nodes of some pods that are not ready at this moment: nobody is given anything there.
+
+        What a gang that is over has left on them holds none of its other nodes.
+        """
+        nodes = {pod.node for pod in pods if pod.node is not None}
+        return {node for node in nodes if not self.ready(node)}
+
     def host(self, name: NodeName) -> str:
         """What a selector says to mean this node."""
         node = self._mirror.nodes.items.get(name)

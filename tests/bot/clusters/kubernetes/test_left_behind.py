@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+
+from bot.clusters.kubernetes.fleet import PATIENCE
 
 from storage.records import Audience
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse
+from tests.bot.clusters.kubernetes.meddling import check
 from tests.bot.clusters.kubernetes.serving import deploy, keep_state
 from tests.bot.clusters.kubernetes.test_chat_requests import nodes
+from tests.bot.house import ANA
+from tests.kube.samples import pod
+from tests.kube.server import ApiServer
 
 
 def make(house: KubeHouse, kind: str) -> None:
@@ -51,3 +59,36 @@ def test_what_is_left_on_a_lost_node_is_not_admitted_again(
     assert [one.state for one in new] == ([S.RUNNING] if kind == "Deployment" else [])
     told = [item for item in house.said("admitted") if item.notice.audience is Audience.CHANNEL]
     assert len(told) <= 1
+
+
+def test_a_job_that_is_over_has_no_room_of_the_nodes_it_left(
+    api: ApiServer, tmp_path: Path
+) -> None:
+    """Its pod on the lost node stays; after a restart that node has a minute to be ready again."""
+    house = KubeHouse(api, tmp_path, patience=PATIENCE)
+    house.step()
+    house.create_job("train", pods=2, gpus=8)
+    house.run(3)
+    left, lost = sorted(house.bound().values())
+    house.api.kubelet.silence(lost)
+    house.api.change_node(lost, ready=False)
+    house.run(2)
+    house.desk.cancel(ANA.id, house.request("train").id, key="k1")
+    for _ in range(3):
+        house.pass_time(601.0)
+        house.run(2)
+    assert house.state("train").final
+    assert list(house.bound().values()) == [lost]
+    body = pod("notebook", gpus=6, gated=False)
+    body["spec"]["nodeSelector"] = {"kubernetes.io/hostname": left}
+    api.add_namespace("nlp")
+    house.person.post("/api/v1/namespaces/nlp/pods", body)
+    house.run(2)
+    check(house)
+    house.restart()
+    house.run(2)
+    check(house)
+    house.api.change_node(lost, ready=True)
+    house.run(1)
+    check(house)
+    house.close()
