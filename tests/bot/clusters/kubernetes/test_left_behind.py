@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from bot.clusters.kubernetes.fleet import PATIENCE
-
 from storage.records import Audience
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse
