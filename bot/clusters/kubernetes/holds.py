@@ -168,7 +168,14 @@ class Holds:
             if gang.pinned.get(pod.uid) == node and not gang.stopping:  # it may have waited long
                 self._connection.patch(pod.path, body)
 
-        self._writer.put(Write(about=pod.uid, what=f"let a pod of {gang.decision} go", send=send))
+        self._writer.put(
+            Write(
+                about=pod.uid,
+                what=f"let a pod of {gang.decision} go",
+                send=send,
+                moot=self._mirror.is_without(pod.uid),
+            )
+        )
 
     def _remove(self, pod: PodFacts) -> None:
         options = {"preconditions": {"uid": pod.uid}}
@@ -177,6 +184,7 @@ class Holds:
                 about=pod.uid,
                 what=f"stop {pod.name}",
                 send=lambda: self._connection.delete(pod.path, options),
+                moot=self._mirror.is_without(pod.uid),
             )
         )
 

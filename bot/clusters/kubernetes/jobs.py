@@ -307,6 +307,7 @@ class JobGangs:
                 about=pod.uid,
                 what=f"let a pod of {gang.decision} go",
                 send=lambda: None if gang.stopping else self._connection.patch(pod.path, body),
+                moot=self._mirror.is_without(pod.uid),
             )
         )
 
@@ -317,6 +318,7 @@ class JobGangs:
                 about=pod.uid,
                 what=f"remove {pod.name} of a lost node",
                 send=lambda: self._connection.delete(pod.path, options),
+                moot=self._mirror.is_without(pod.uid),
             )
         )
 

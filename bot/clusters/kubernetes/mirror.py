@@ -181,6 +181,15 @@ class Mirror:
         with self.lock:
             return self.pods.items.get(self._by_name.get((namespace, name), ""))
 
+    def is_without(self, uid: str) -> Callable[[], bool]:
+        """What tells, whenever it is asked, whether a pod is no more. From any thread."""
+
+        def gone() -> bool:
+            with self.lock:
+                return uid not in self.pods.items
+
+        return gone
+
     def pods_for(self, request: str) -> tuple[PodFacts, ...]:
         """The pods that their makers labelled with a request, by namespace, name and uid."""
         with self.lock:

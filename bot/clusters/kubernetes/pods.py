@@ -320,7 +320,14 @@ class PodGangs:
             if not gang.stopping:  # it may have waited for long
                 self._connection.patch(pod.path, body)
 
-        self._writer.put(Write(about=pod.uid, what=f"let a pod of {gang.decision} go", send=send))
+        self._writer.put(
+            Write(
+                about=pod.uid,
+                what=f"let a pod of {gang.decision} go",
+                send=send,
+                moot=self._mirror.is_without(pod.uid),
+            )
+        )
 
     def _evict(self, pod: PodFacts) -> None:
         body = {
@@ -334,6 +341,7 @@ class PodGangs:
                 about=pod.uid,
                 what=f"evict {pod.name}",
                 send=lambda: self._connection.post(f"{pod.path}/eviction", body),
+                moot=self._mirror.is_without(pod.uid),
             )
         )
 

@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 AT_ONCE = 16  # writes that are under way together; as many that fail in a row are a storm
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 20.0
 UNAUTHORIZED, FORBIDDEN, CONFLICT = 401, 403, 409
+_NO_MORE = frozenset({404, CONFLICT})
 MOST_CONFLICTS = 8  # tries of a write that others keep getting ahead of
 
 
@@ -38,7 +39,8 @@ class Write:
     """One thing to be written.
 
     `about` is the object, whose writes keep their order; `refused` hears of a final no, `over` that
-    it is not sent again, whatever became of it.
+    it is not sent again, whatever became of it. `moot` says that the object is no more: another of
+    its name answers with a conflict each time.
     """
 
     about: str
@@ -46,6 +48,7 @@ class Write:
     send: Callable[[], object]
     refused: Callable[[Refused], None] = lambda _: None
     over: Callable[[], None] = lambda: None
+    moot: Callable[[], bool] = lambda: False
 
 
 @dataclass(slots=True)
@@ -156,6 +159,8 @@ class Writer:
             if error.status == UNAUTHORIZED:  # that is about us, and passes: a token that ran out
                 return self._put_off(write, line, Unanswered(str(error)))
             self._get_through()
+            if error.status in _NO_MORE and write.moot():
+                return None
             line.conflicts += error.status == CONFLICT
             if error.status == CONFLICT and line.conflicts < MOST_CONFLICTS:
                 return _grow(line)

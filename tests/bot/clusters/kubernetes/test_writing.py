@@ -80,6 +80,23 @@ def test_a_conflict_is_tried_again_but_not_for_ever(writer: Writer) -> None:
     assert (len(tries), len(heard)) == (MOST_CONFLICTS, 1)
 
 
+@pytest.mark.parametrize("status", [404, 409])
+def test_what_is_about_something_that_is_no_more_is_not_tried_again(
+    writer: Writer, status: int
+) -> None:
+    heard: list[Refused] = []
+    tries: list[int] = []
+
+    def send() -> None:
+        tries.append(1)
+        raise Refused(status, "", "the UID in the precondition does not match")
+
+    write = Write(about="a", what="x", send=send, refused=heard.append, moot=lambda: bool(tries))
+    writer.put(write)
+    assert writer.wait(10.0)
+    assert (tries, heard) == ([1], [])
+
+
 @pytest.mark.parametrize("error", [NotLeading("other"), ZeroDivisionError()])
 def test_what_goes_wrong_with_one_write_does_not_stop_the_next(
     writer: Writer, error: Exception
