@@ -30,23 +30,40 @@ from storage.store import open_store
 
 SKEW = 60.0  # seconds by which our clock may differ from Slack's
 TIMEOUT = 10  # seconds for each call to Slack
+_NO_APP = {"bot_token": "xoxb-", "app_token": "xapp-", "signing_secret": ""}
 
 
 def examine() -> Iterator[Finding]:
     """Look at everything, in the order in which to repair it."""
-    try:
-        settings = read_settings()
-    except SettingsError as error:
-        for line in str(error).splitlines():
-            yield Finding(what="settings", well=False, seen=line, cure="set the variable")
+    settings, wrong = _settings()
+    for line in wrong:
+        yield Finding(what="settings", well=False, seen=line, cure="set the variable")
+    if settings is None:
         return
-    yield Finding(what="settings", well=True, seen="all variables can be used")
+    if not wrong:
+        yield Finding(what="settings", well=True, seen="all variables can be used")
     yield _database(settings)
     yield from _policy(settings)
     yield _people(settings)
     if settings.cluster is ClusterKind.KUBERNETES:
         yield from _cluster(settings)
-    yield from _slack(settings)
+    if not wrong:
+        yield from _slack(settings)
+
+
+def _settings() -> tuple[Settings | None, list[str]]:
+    """The settings and what is wrong with them; none where more than Slack's cannot be used.
+
+    Without an app in Slack all the rest can be looked at, such as the cluster before an install.
+    """
+    try:
+        return read_settings(), []
+    except SettingsError as error:
+        wrong = str(error).splitlines()
+    try:
+        return read_settings(**_NO_APP), wrong
+    except SettingsError:
+        return None, wrong
 
 
 def _database(settings: Settings) -> Finding:

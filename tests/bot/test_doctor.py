@@ -80,6 +80,18 @@ def test_each_failure_is_named_with_a_cure(
 
 
 @pytest.mark.usefixtures("_well")
+def test_without_an_app_in_slack_all_the_rest_is_examined(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"):
+        monkeypatch.delenv(variable)
+    found = list(examine())
+    assert [one.seen.partition(" ")[0] for one in found if not one.well] == [
+        "SLACK_BOT_TOKEN",
+        "SLACK_APP_TOKEN",
+    ]
+    assert {"database", "policy", "people"} <= {one.what for one in found}
+
+
+@pytest.mark.usefixtures("_well")
 def test_a_cluster_is_examined_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GPUBOT_CLUSTER", "kubernetes")
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "missing"))
