@@ -22,8 +22,8 @@ from bot.clusters.base import (
     Shrunk,
     Started,
 )
-from bot.control import announce
-from bot.control.ledger import Ledger
+from bot.control import announce, orders
+from bot.control.ledger import LOOP, Ledger
 from scheduler import events
 from scheduler.engine import Engine
 from scheduler.lapse import requeued
@@ -159,8 +159,19 @@ def after_gone(request: Request, kind: EndKind) -> RequestState:
 def requeue(engine: Engine, ledger: Ledger, request: Request, kind: EndKind) -> None:
     """Put a stopped or lost gang back at its old place in its queue; at the back if it was late.
 
-    One that was not ready in time rests before it is tried again.
+    One that was not ready in time rests before it is tried again. One whose queue the policy lacks
+    by now has no place to go back to.
     """
+    known = {queue.name for queue in engine.layout.queues}
+    if request.workload.queue not in known:
+        log.error("%s was in %s, which the policy lacks", request.id, request.workload.queue)
+        back = ledger.move(
+            request.id, S.WAITING, reason=f"pods-{kind}", started=None, lease_ends=None
+        )
+        orders.drop(ledger, back, LOOP, reason="queue-gone")
+        return
+    overflow = tuple(queue for queue in request.workload.overflow if queue in known)
+    request = replace(request, workload=replace(request.workload, overflow=overflow))
     cause = _cause(ledger, request, kind)
     reason = f"pods-{kind}" if request.state in {S.ADMITTED, S.RUNNING} else cause
     rest = _rest(engine, ledger, request, kind)

@@ -64,24 +64,34 @@ class WhoIsWho:
 
 @dataclass(slots=True)
 class WantedDesk:
-    """Files orders for what the cluster tells that people want, or want no more."""
+    """Files orders for what the cluster tells that people want, or want no more.
+
+    What is told in the step in which its gang ends is looked at once more in the next, when it is
+    known what became of its request.
+    """
 
     store: Store
     terms: Terms
     people: WhoIsWho = field(default_factory=WhoIsWho)
+    _early: list[Wanted] = field(default_factory=list)
 
     def file(
         self, seen: Sequence[ClusterEvent], check: Check, now: Seconds, fence: int | None
     ) -> list[tuple[ObjectRef, notices.NotTakenArgs]]:
         """Store requests and orders for what is new; what cannot be taken, and why."""
-        wanted = [event for event in seen if isinstance(event, Wanted)]
+        fresh = [event for event in seen if isinstance(event, Wanted)]
         unwanted = [event.uid for event in seen if isinstance(event, Unwanted)]
+        said = {*(one.ref.uid for one in fresh), *unwanted}
+        wanted = [*fresh, *(one for one in self._early if one.ref.uid not in said)]
         if not wanted and not unwanted:
             return []
         refused: list[tuple[ObjectRef, notices.NotTakenArgs]] = []
         with self.store.read() as view:
             known = view.requests.for_objects({*(one.ref.uid for one in wanted), *unwanted})
             families = Families.read(view, wanted, unwanted, now)
+        self._early = [
+            one for one in fresh if one.ref.uid in known and known[one.ref.uid].state.holding
+        ]
         waiting = {uid: one for uid, one in known.items() if not one.state.final}
         planned = [
             (one, self._plan(one, check, now, guaranteed=families.guarantees(one)))
@@ -279,13 +289,16 @@ def _is_news(known: Request | None, wanted: Wanted) -> bool:
     """Something new, or another than it was; what has ended stays as it is.
 
     A group has no uid: one of other pods than that which ended is new. So is what had ended because
-    it was no more, or waited no longer. What is held is looked at each time.
+    it was no more, or waited no longer, or because the policy lacked its queue. What is held is
+    looked at each time.
     """
     told = not _may_grow(wanted)
     if known is None or known.ref is None:
         return told
     if known.state.final:
-        if known.ended_by == CLUSTER:
+        if known.ended_by == CLUSTER or (
+            known.ended_by == LOOP and known.state is RequestState.CANCELLED
+        ):
             return told
         members = known.ref.members
         return told and members not in ("", wanted.ref.members)

@@ -24,9 +24,10 @@ from scheduler.model import (
     Workload,
     WorkloadId,
 )
+from scheduler.policy import compile_policy, load_policy
 from storage.records import OutboxState
 from storage.states import RequestState as S
-from tests.bot.house import ADA, BEN, NODES, START_DELAY, STOP_TIME, House
+from tests.bot.house import ADA, BEN, NODES, POLICY, START_DELAY, STOP_TIME, House
 
 
 class Killed(BaseException):
@@ -41,6 +42,26 @@ def test_what_waits_waits_again_in_the_same_order(house: House) -> None:
     house.step()
     pending = house.control.read(lambda engine: [w.id for w in engine.pending()])
     assert pending == [second, third]
+
+
+def test_a_queue_that_the_policy_lacks_by_now_takes_its_requests_with_it(house: House) -> None:
+    runs, waits = house.ask(nodes=4), house.ask(nodes=4)
+    house.step()
+    house.step(START_DELAY)
+    assert (house.state(runs), house.state(waits)) == (S.RUNNING, S.WAITING)
+    renamed = POLICY.replace("shared-multi", "shared-large")
+    house._layout = compile_policy(load_policy(renamed, "renamed.yaml"))
+    house.restart()
+    house.step()
+    assert house.state(waits) is S.CANCELLED
+    house.step(STOP_TIME + 601.0)
+    house.step()
+    assert house.state(runs) is S.CANCELLED
+    assert [line.reason for line in house.story(runs)][-1] == "queue-gone"
+    assert house.holds() == {}
+    other = house.ask(nodes=4)
+    house.step()
+    assert house.state(other) is S.ADMITTED
 
 
 def test_an_order_that_was_stored_is_carried_out_after_the_restart(house: House) -> None:
