@@ -16,6 +16,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from storage.errors import StoreMisconfigured
 
@@ -80,6 +81,21 @@ def open_engines(url: URL) -> Engines:
     return engines
 
 
+def _is_busy(error: BaseException) -> bool:
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF == sqlite3.SQLITE_BUSY  # without its extension
+
+
+# SQLite waits by itself for who holds a lock, but not when it moves a database to its
+# write-ahead log or when the last of the others just leaves it: there it gives up at once.
+_while_busy = retry(
+    retry=retry_if_exception(_is_busy),
+    stop=stop_after_delay(BUSY_SECONDS),
+    wait=wait_random_exponential(multiplier=0.01, max=0.5),
+    reraise=True,
+)
+
+
 def _open_sqlite(url: URL, *, begin: str, query_only: bool) -> Engine:
     """SQLAlchemy's recipe for real transactions on sqlite3: the driver begins none itself."""
     engine = create_engine(
@@ -87,6 +103,7 @@ def _open_sqlite(url: URL, *, begin: str, query_only: bool) -> Engine:
     )
 
     @event.listens_for(engine, "connect")
+    @_while_busy
     def set_up(connection: sqlite3.Connection, _record: object) -> None:
         connection.isolation_level = None
         _expect(connection, "journal_mode", "wal", "a local disk (no network file system)")

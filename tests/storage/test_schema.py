@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -64,6 +65,24 @@ def test_many_may_open_a_new_database_at_once(bare_url: str) -> None:
     with store.write() as work:
         assert work.requests.next_id() == "R-1009"
     store.close()
+
+
+def test_a_new_database_that_somebody_writes_is_waited_for(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite gives up at once when it must move a database to its write-ahead log."""
+    naps = []
+    with closing(sqlite3.connect(read_url(sqlite_url).database or "")) as writer:
+        writer.execute("CREATE TABLE before_us (id INTEGER)")
+        writer.execute("BEGIN IMMEDIATE")
+
+        def leave(seconds: float) -> None:
+            naps.append(seconds)
+            writer.rollback()
+
+        monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=leave))
+        open_store(sqlite_url).close()
+    assert naps
 
 
 def test_opening_again_keeps_everything(url: str) -> None:
