@@ -105,7 +105,7 @@ def append(message: Message, parts: Sequence[Part]) -> Message:
     text = join("\n", [_text(part) for part in parts])
     if not text:
         return message
-    more = [block for n, part in enumerate(parts) for block in _blocks(part, f"more-{n}")]
+    more = [block for part in parts for block in _blocks(part)]
     before = shorten(Markup(message.text), LONGEST_TEXT - len(text) - 1)
     blocks = (*message.blocks[: MOST_BLOCKS - len(more)], *more)
     return Message(str(join("\n", [before, text])), blocks if message.blocks else ())
@@ -113,16 +113,14 @@ def append(message: Message, parts: Sequence[Part]) -> Message:
 
 def blocks_of(parts: Sequence[Part], most: int = MOST_BLOCKS) -> list[Block]:
     """The blocks of the parts; past `most` the rest is counted."""
-    blocks = [
-        block for number, part in enumerate(parts) for block in _blocks(part, f"part-{number}")
-    ]
+    blocks = [block for part in parts for block in _blocks(part)]
     if len(blocks) > most:
         left = len(blocks) - most + 1
         blocks = [*blocks[: most - 1], _context(Markup(f"… +{left}"))]
     return blocks
 
 
-def _blocks(part: Part, block_id: str) -> list[Block]:
+def _blocks(part: Part) -> list[Block]:
     match part:
         case Heading(text):
             return [{"type": "header", "text": plain_text(text, LONGEST_HEADING)}]
@@ -132,9 +130,9 @@ def _blocks(part: Part, block_id: str) -> list[Block]:
             return [_context(shorten(text, LONGEST_NOTE))]
         case Buttons(buttons):
             elements = [_button(button) for button in buttons[:MOST_BUTTONS]]
-            if not elements:
-                return []
-            return [{"type": "actions", "block_id": block_id, "elements": elements}]
+            # Slack gives each drawing's blocks new ids. One by place would stand for other
+            # buttons once offers move these, while somebody is about to press.
+            return [{"type": "actions", "elements": elements}] if elements else []
         case Line():
             return [{"type": "divider"}]
 

@@ -187,17 +187,16 @@ class Interactions:
     def _action(self, blocks: list[Json], action: Json) -> Json:
         """The action as Slack sends it; text and value come from the block, not the page.
 
-        Where the message was drawn anew while somebody was about to press, its blocks have other
-        ids: the same button with the same value is meant then.
+        Where the message was drawn anew while somebody was about to press, its blocks may have
+        other ids, or the same ids in another order: the same button with the same value is meant.
         """
-        block = next((b for b in blocks if b.get("block_id") == action.get("block_id")), None)
-        if block is None:
-            block = next((b for b in blocks if _has_button(b, action)), None)
-        parts = [] if block is None else _elements(block)
-        wanted = action.get("action_id")
-        element = next((e for e in parts if e.get("action_id") == wanted), None)
-        if block is None or element is None:
+        found = [(b, e) for b in blocks for e in _elements(b) if _is_meant(e, action)]
+        if not found:
             raise SlackError("action_not_found")
+        same = [(b, e) for b, e in found if b["block_id"] == action.get("block_id")]
+        if not same and "value" not in action:
+            raise SlackError("action_not_found")
+        block, element = (same or found)[0]
         sent: Json = {
             "type": element["type"],
             "block_id": block["block_id"],
@@ -358,12 +357,11 @@ def _thread_of(message: Json, ts: str) -> str | None:
     return None if thread == ts else thread
 
 
-def _has_button(block: Json, action: Json) -> bool:
-    """Whether a block has the button that was pressed, by its id and what it carries."""
-    name, value = action.get("action_id"), action.get("value")
-    return value is not None and any(
-        part.get("action_id") == name and part.get("value") == value for part in _elements(block)
-    )
+def _is_meant(part: Json, action: Json) -> bool:
+    """Whether this is what was pressed, by its id and, for a button, what it carries."""
+    if part.get("action_id") != action.get("action_id"):
+        return False
+    return "value" not in action or part.get("value") == action["value"]
 
 
 def _elements(block: Json) -> list[Json]:

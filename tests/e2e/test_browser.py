@@ -93,7 +93,7 @@ def test_the_form_asks_and_a_waiting_request_is_cancelled(rig: Rig, look_at: Loo
 
     _say(page, "/gpu 4 nodes h100 8h name too-much")
     waiting = _card(page, "too-much", "Waiting")
-    # Offers come a moment later and move the buttons: until then a press may hit another.
+    # Offers come a moment later and move the buttons, so that the mouse may hit another.
     expect(waiting.get_by_role("button", name="Take").first).to_be_visible()
     waiting.get_by_role("button", name="Cancel").click()
     page.get_by_test_id("confirm-ok").click()

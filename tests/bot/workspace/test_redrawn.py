@@ -11,12 +11,12 @@ from bot.workspace.server import WorkspaceServer
 from tests.fixtures_workspace import GENERAL, client_of
 
 
-def blocks(block_id: str, value: str) -> list[dict[str, Any]]:
+def blocks(block_id: str, value: str, action_id: str = "cancel") -> list[dict[str, Any]]:
     button = {
         "type": "button",
-        "action_id": "cancel",
+        "action_id": action_id,
         "value": value,
-        "text": {"type": "plain_text", "text": "Cancel"},
+        "text": {"type": "plain_text", "text": "Press"},
     }
     return [{"type": "actions", "block_id": block_id, "elements": [button]}]
 
@@ -26,20 +26,39 @@ def blocks(block_id: str, value: str) -> list[dict[str, Any]]:
     [
         ({"value": "R-1"}, "dispatch_failed"),  # found; only nobody is connected to hear of it
         ({"value": "R-2"}, "action_not_found"),
-        ({}, "action_not_found"),
         ({"value": "R-1", "action_id": "release"}, "action_not_found"),
     ],
-    ids=["the same button", "another value", "no value", "another button"],
+    ids=["the same button", "another value", "another button"],
+)
+@pytest.mark.parametrize(
+    "anew",
+    [
+        blocks("new", "R-1"),
+        [*blocks("old", "R-9", "take"), *blocks("new", "R-1")],
+        [*blocks("old", "R-9"), *blocks("new", "R-1")],
+    ],
+    ids=["a new id", "its id for another button", "its id for another value"],
 )
 def test_the_same_button_with_the_same_value_is_meant(
-    workspace: WorkspaceServer, pressed: dict[str, str], error: str
+    workspace: WorkspaceServer, pressed: dict[str, str], error: str, anew: list[dict[str, Any]]
 ) -> None:
     bot = client_of(workspace)
     ts = bot.chat_postMessage(channel=GENERAL, text="card", blocks=blocks("old", "R-1"))["ts"]
+    bot.chat_update(channel=GENERAL, ts=str(ts), text="card", blocks=anew)
+    assert press(workspace, ts, pressed) == error
+
+
+def test_what_tells_no_value_is_found_by_its_block_alone(workspace: WorkspaceServer) -> None:
+    bot = client_of(workspace)
+    ts = bot.chat_postMessage(channel=GENERAL, text="card", blocks=blocks("old", "R-1"))["ts"]
     bot.chat_update(channel=GENERAL, ts=str(ts), text="card", blocks=blocks("new", "R-1"))
+    assert press(workspace, ts, {}) == "action_not_found"
+
+
+def press(workspace: WorkspaceServer, ts: object, pressed: dict[str, str]) -> object:
     action = {"block_id": "old", "action_id": "cancel", "type": "button", **pressed}
     answer = httpx.post(
         f"{workspace.base_url}/page/press",
         json={"person": "U0ADA", "channel": GENERAL, "ts": ts, "action": action},
     )
-    assert answer.json()["error"] == error
+    return answer.json()["error"]
