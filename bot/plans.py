@@ -7,7 +7,7 @@ is written: nothing is created half.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rapidfuzz import process
@@ -172,6 +172,8 @@ def least_pods(ask: Ask, shape: tuple[int, int]) -> int | Refused | None:
     return refuse(RefusalCode.NO_SMALLER_START, sizes, pods=pods, per_pod=each, asked=least)
 
 
+LEADER_AND_WORKERS = 2  # pod sets
+TOGETHER = "together"
 _MODES = {Nearness.SAME: TopologyMode.REQUIRED, Nearness.PREFER: TopologyMode.PREFERRED}
 _NODE_WORDS = ("host", "hostname", "machine")
 
@@ -199,6 +201,19 @@ def topology_of(
         level=wanted.level,
         pool=terms.pool(found.queue),
     )
+
+
+def laid(pod_sets: Sequence[PodSet], asked: TopologyRequest | None) -> tuple[PodSet, ...]:
+    """The pod sets of one gang, and where each shall lie.
+
+    A leader, one pod, lies in the domain of its workers if both can run on the same nodes; other
+    pod sets lie in one domain each.
+    """
+    if asked is not None and asked.level is not None and len(pod_sets) == LEADER_AND_WORKERS:
+        one, other = pod_sets
+        if min(one.count, other.count) == 1 and one.node_selector == other.node_selector:
+            asked = dataclasses.replace(asked, group=TOGETHER)
+    return tuple(dataclasses.replace(pods, topology=asked) for pods in pod_sets)
 
 
 def model_of(ask: Ask, terms: Terms) -> str | None:

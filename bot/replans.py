@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 
 from bot.asks import Ask
-from bot.plans import model_of, plan, refuse, shape_of
+from bot.plans import laid, model_of, plan, refuse, shape_of
 from bot.reask import ask_of
 from bot.terms import Terms
 from bot.views import RefusalCode, Refused
@@ -40,8 +40,7 @@ def replan(
     planned = plan(ask, person, terms, now)
     if isinstance(planned, Refused):
         return planned
-    topology = planned.pod_sets[0].topology
-    pods = tuple(dataclasses.replace(one, topology=topology) for one in before.pod_sets)
+    pods = laid(before.pod_sets, planned.pod_sets[0].topology)
     return dataclasses.replace(planned, pod_sets=pods)
 
 

@@ -8,35 +8,27 @@ The object's uid makes it idempotent.
 from __future__ import annotations
 
 import dataclasses
-import enum
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from bot import notices
-from bot.asks import Ask
 from bot.clock import moment
 from bot.clusters.base import ClusterEvent, Flaw, FlawKind, Unwanted, Wanted
 from bot.control.changes import REF, REFUSAL, spoiled, write_change
-from bot.control.families import LABEL, Families, in_order, read_count
+from bot.control.families import Families, in_order
 from bot.control.ledger import LOOP
+from bot.control.marks import bad_mark, largest_first, read_ask
 from bot.control.orders import OBJECT_GONE
-from bot.plans import named, never_fits, plan, refuse
+from bot.plans import laid, named, never_fits, plan, refuse
 from bot.reask import changes_of, demands_more
 from bot.refusals import write_refusal
-from bot.terms import NAME_AT_MOST, Terms
+from bot.terms import Terms
 from bot.views import CLUSTER, RefusalCode, Refused
-from scheduler.layout import MODEL_LABEL
 from scheduler.model import (
-    GPU,
-    PodSet,
-    Priority,
     Refusal,
     Rest,
     RestCause,
     Seconds,
-    Spend,
     Workload,
 )
 from storage.records import Audience, EventKind, Notice, ObjectRef, Person, Request, Source
@@ -47,11 +39,6 @@ from storage.work import Work
 
 Check = Callable[[Workload], Refusal | None]
 """Whether the engine knows that a workload could never start."""
-
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)([mhdw])")
-_UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
-_E = TypeVar("_E", bound=enum.Enum)
-GROUP, GROUP_SIZE = "PodGroup", "group-size"  # a kind of object, and the label it needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +125,10 @@ class WantedDesk:
         if flaw is not None and flaw.kind in {FlawKind.HELD_NOT, FlawKind.HELD_LESS}:
             return _bad_hold(flaw)
         if not wanted.marks.get("team"):  # whoever came by kubectl may be anybody
-            return _bad_mark("team", "", teams)
+            return bad_mark("team", "", teams)
         if flaw is not None:
             return _bad_group(flaw)
-        ask = read_ask(wanted, guaranteed=guaranteed)
+        ask = read_ask(wanted, self.terms, guaranteed=guaranteed)
         if isinstance(ask, Refused):
             return ask
         found = plan(ask, self._owner(wanted.marks), self.terms, now)
@@ -150,14 +137,14 @@ class WantedDesk:
         (as_planned,) = found.pod_sets
         pod_sets = tuple(
             dataclasses.replace(
-                pods,
-                node_selector={**as_planned.node_selector, **pods.node_selector},
-                topology=as_planned.topology,
+                pods, node_selector={**as_planned.node_selector, **pods.node_selector}
             )
-            for pods in _largest_first(wanted.pod_sets)
+            for pods in largest_first(wanted.pod_sets)
         )
         found = dataclasses.replace(
-            found, pod_sets=pod_sets, created=min(wanted.created or now, now)
+            found,
+            pod_sets=laid(pod_sets, as_planned.topology),
+            created=min(wanted.created or now, now),
         )
         refusal = check(found)
         return found if refusal is None else never_fits(refusal)
@@ -207,68 +194,6 @@ class WantedDesk:
 
 
 _OPEN = tuple(state for state in RequestState if not state.final)
-
-
-def read_ask(wanted: Wanted, *, guaranteed: bool | None = None) -> Ask | Refused:
-    """What the labels and the template ask for, or the first label that cannot be read.
-
-    Of several pod sets it is routed as if all pods were as the largest of them. `guaranteed` says
-    of a replica whether it is one of those that are; None where its family promises nothing.
-    """
-    marks = wanted.marks
-    first, *others = _largest_first(wanted.pod_sets)
-    preemptible = marks.get("preemptible", "false")
-    if preemptible not in {"true", "false"}:
-        return _bad_mark("preemptible", preemptible, ("true", "false"))
-    if LABEL in marks and read_count(marks[LABEL]) is None:
-        return _bad_mark(LABEL, marks[LABEL], ("0", "2"))
-    size = marks.get(GROUP_SIZE, "")
-    if wanted.ref.kind == GROUP and not (size.isdecimal() and int(size)):
-        return _bad_mark(GROUP_SIZE, size, ("2", "4"))
-    spend = _member(Spend, "spend", marks.get("spend", Spend.LOW))
-    if isinstance(spend, Refused):
-        return spend
-    priority = _member(Priority, "priority", marks.get("priority", Priority.MEDIUM))
-    if isinstance(priority, Refused):
-        return priority
-    lease = read_lease(marks["lease"]) if "lease" in marks else None
-    if "lease" in marks and lease is None:
-        return _bad_mark("lease", marks["lease"], ("90m", "8h", "2d"))
-    return Ask(
-        pods=first.count + sum(pods.count for pods in others),
-        gpus_per_pod=first.requests.get(GPU, 0),
-        model=first.node_selector.get(MODEL_LABEL),
-        duration=lease,
-        preemptible=preemptible == "true" if guaranteed is None else not guaranteed,
-        spend=spend,
-        priority=priority,
-        team=marks.get("team"),
-        name=wanted.ref.name[:NAME_AT_MOST],
-        text=f"{wanted.ref.kind} {wanted.ref.namespace}/{wanted.ref.name}",
-    )
-
-
-def read_lease(text: str) -> Seconds | None:
-    """`8h`, `90m`, `2d` or `1d12h` in seconds; None for anything else."""
-    if not re.fullmatch(f"(?:{_SPAN.pattern})+", text):
-        return None
-    return sum(float(number) * _UNITS[unit] for number, unit in _SPAN.findall(text))
-
-
-def _largest_first(pod_sets: Sequence[PodSet]) -> tuple[PodSet, ...]:
-    """By GPUs of each pod, the most first, then by name."""
-    return tuple(sorted(pod_sets, key=lambda pods: (-pods.requests.get(GPU, 0), pods.name)))
-
-
-def _member(members: type[_E], label: str, text: str) -> _E | Refused:
-    try:
-        return members(text)
-    except ValueError:
-        return _bad_mark(label, text, tuple(str(one.value) for one in members))
-
-
-def _bad_mark(label: str, value: str, right: tuple[str, ...]) -> Refused:
-    return refuse(RefusalCode.BAD_MARK, right, label=f"gpubot.dev/{label}", value=value[:63])
 
 
 def _bad_group(flaw: Flaw) -> Refused:

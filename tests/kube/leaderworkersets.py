@@ -3,7 +3,7 @@
 A StatefulSet keeps the leaders, and each of them has one that keeps its workers.
 Not from recordings: names, labels, the order of a rollout and what is made anew follow the sources
 of LeaderWorkerSet v1 (its controllers and its webhook for pods). Not kept: the templates of earlier
-revisions, headless Services, the affinities of an exclusive topology.
+revisions, headless Services, the affinities of the leaders in an exclusive topology.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.kube.children import (
 )
 from tests.kube.cluster import Cluster, Request, Target
 from tests.kube.documents import Json, annotations_of, controller_of, copy_of, dig, labels_of
-from tests.kube.kinds import POD, STATEFUL_SET, Kind
+from tests.kube.kinds import NODE, POD, STATEFUL_SET, Kind
 from tests.kube.removal import DeleteOptions, delete
 from tests.kube.store import Stored
 
@@ -102,10 +102,7 @@ def _keep_leaders(cluster: Cluster, one: Stored) -> Stored:
     partition, replicas = _rollout(cluster, one, live)
     template = copy_of(_template(one.body).get("leaderTemplate") or _worker_template(one.body))
     marks = {WORKER: "0", NAME: one.key[1], REVISION: _revision(one.body)}
-    notes = {SIZE: str(_size(one.body))}
-    if EXCLUSIVE in annotations_of(one.body):
-        notes[EXCLUSIVE] = annotations_of(one.body)[EXCLUSIVE]
-    _mark(template, marks, notes)
+    _mark(template, marks, _notes(one.body))
     body: Json = {
         "metadata": {
             "name": one.key[1],
@@ -140,6 +137,13 @@ def _keep_leaders(cluster: Cluster, one: Stored) -> Stored:
 def _worker_template(body: Json) -> Json:
     found: Json = _template(body)["workerTemplate"]
     return found
+
+
+def _notes(body: Json) -> dict[str, str]:
+    """The annotations that all pods of a set have."""
+    found = annotations_of(body)
+    kept = {EXCLUSIVE: found[EXCLUSIVE]} if EXCLUSIVE in found else {}
+    return {SIZE: str(_size(body)), **kept}
 
 
 def _mark(template: Json, labels: dict[str, str], annotations: dict[str, str]) -> None:
@@ -251,7 +255,9 @@ def _make_workers(cluster: Cluster, one: Stored, leader: Stored) -> None:
     chosen = {name: labels_of(leader.body)[name] for name in (INDEX, NAME, KEY)}
     marks = {**chosen, REVISION: labels_of(leader.body)[REVISION]}
     template = copy_of(_worker_template(one.body))
-    _mark(template, marks, {SIZE: str(_size(one.body)), LEADER: leader.key[1]})
+    _mark(template, marks, {**_notes(one.body), LEADER: leader.key[1]})
+    if EXCLUSIVE in annotations_of(one.body):
+        _keep_in_domain(cluster, template, annotations_of(one.body)[EXCLUSIVE], leader)
     body: Json = {
         "metadata": {"name": leader.key[1], "labels": marks},
         "spec": {
@@ -264,6 +270,15 @@ def _make_workers(cluster: Cluster, one: Stored, leader: Stored) -> None:
         },
     }
     create_child(cluster, leader, STATEFUL_SET, body)
+
+
+def _keep_in_domain(cluster: Cluster, template: Json, level: str, leader: Stored) -> None:
+    """Workers of an exclusive topology go where their leader is."""
+    node = cluster.get(NODE, "", leader.body["spec"]["nodeName"])
+    domain = None if node is None else labels_of(node.body).get(level)
+    if domain is not None:
+        selector = template["spec"].setdefault("nodeSelector", {})
+        selector[level] = domain
 
 
 def _leader_of(cluster: Cluster, worker: Stored) -> Stored | None:

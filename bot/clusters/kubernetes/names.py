@@ -19,6 +19,8 @@ GROUP = PREFIX + "group"  # pods that start together, or not at all
 GROUP_SIZE = PREFIX + "group-size"
 ROLE = PREFIX + "role"  # of a pod in its group: those of one role are all of one shape
 
+TOPOLOGY = PREFIX + "topology"  # `same-rack`: how near its pods shall lie
+
 GUARANTEED = PREFIX + "guaranteed"  # how many replicas are not preemptible
 
 LEASE = PREFIX + "lease"
@@ -47,6 +49,7 @@ LWS_GROUP = LWS + "group-index"  # which replica it is of
 LWS_WORKER = LWS + "worker-index"  # which pod of that; the leader is 0
 LWS_SIZE = LWS + "size"  # annotation: how many pods a replica has
 LWS_REVISION = LWS + "template-revision-hash"
-LWS_EXCLUSIVE = LWS + "exclusive-topology"  # annotation: workers go where their leader is
+LWS_EXCLUSIVE = LWS + "exclusive-topology"  # annotation: a replica has a domain of its own
+EXCLUSIVE = PREFIX + "exclusive-topology"  # the same, as one of our marks
 
 FIELD_MANAGER = "gpubot"

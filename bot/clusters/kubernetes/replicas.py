@@ -35,7 +35,8 @@ def member_of(keeper: str, meta: Json) -> Member | None:
     labels = meta.get("labels") or {}
     name, index = labels.get(names.LWS_NAME), labels.get(names.LWS_WORKER, "")
     number = labels.get(names.LWS_GROUP, "")
-    size = (meta.get("annotations") or {}).get(names.LWS_SIZE, "")
+    notes = meta.get("annotations") or {}
+    size, exclusive = notes.get(names.LWS_SIZE, ""), notes.get(names.LWS_EXCLUSIVE)
     known = index.isdecimal() and number.isdecimal() and size.isdecimal()
     if keeper != STATEFUL_SET or not name or not known:
         return None
@@ -47,6 +48,7 @@ def member_of(keeper: str, meta: Json) -> Member | None:
             names.GROUP: f"{name}-{number}",
             names.GROUP_SIZE: size,
             names.ROLE: WORKER if int(index) else LEADER,
+            **({} if exclusive is None else {names.EXCLUSIVE: exclusive}),
         },
     )
 

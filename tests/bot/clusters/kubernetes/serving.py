@@ -58,12 +58,14 @@ def keep_groups(
     leader: int | None = None,
     restart: str = "RecreateGroupOnPodRestart",
     more: dict[str, Any] | None = None,
+    annotations: dict[str, str] | None = None,
     **marks: str,
 ) -> None:
     """A LeaderWorkerSet `llama` of one node a pod; `leader` are the GPUs of leaders, if others."""
     spec = None if leader is None else pod_spec(leader)
     body = leader_worker_set("llama", replicas=replicas, size=size, leader=spec, **(more or {}))
     groups = body["spec"]["leaderWorkerTemplate"]
+    body["metadata"]["annotations"] = annotations or {}
     groups["restartPolicy"] = restart
     for template in (groups["workerTemplate"], groups.get("leaderTemplate")):
         if template is not None:
