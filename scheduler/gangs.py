@@ -134,8 +134,9 @@ def place_together(
 ) -> list[Lie] | None:
     """Where workers lie and, if there are two members, their leader; one entry for each.
 
-    Without levels above the nodes, plain pods are packed by `scheduler.packing`: the same
-    order with fewer steps.
+    Nodes are in the order of their level values, then of their names: pods that follow one another
+    in rank are neighbours in the network. Without levels above the nodes, plain pods are packed
+    by `scheduler.packing`: the same order with fewer steps.
     """
     pods = members[0]
     if len(members) == 1 and flavor.levels == (HOSTNAME,) and is_plain(pods) and pods.count:
@@ -152,7 +153,7 @@ def place_together(
     if placed is None:
         return None
     columns, names = counts.domains.columns, nodes.names
-    spots = [tuple(sorted((names[columns[leaf]], n) for leaf, n in placed.leaves))]
+    spots = [tuple((names[columns[leaf]], n) for leaf, n in placed.leaves)]
     if placed.leader is not None:
         spots.append(((names[columns[placed.leader]], 1),))
     return spots

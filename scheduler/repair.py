@@ -98,7 +98,7 @@ def _mend(
             if spots is None:
                 return None
             _put(state, spaces, pods, spots)
-            assignments[number] = _with(assignments[number], spots)
+            assignments[number] = _with(state, pods, assignments[number], spots)
     grant = running.admission
     admission = replace(grant, assignments=tuple(assignments), repairs=grant.repairs + 1)
     return admission, state.charge_of(running.charge.queue, running.workload, assignments)
@@ -114,12 +114,21 @@ def _without(assignment: PodSetAssignment, lost: Sequence[NodeName]) -> PodSetAs
     return replace(assignment, nodes=kept)
 
 
-def _with(assignment: PodSetAssignment, spots: Lie) -> PodSetAssignment:
-    """More pods, in name order; several on one node count together."""
+def _with(
+    state: State, pods: PodSet, assignment: PodSetAssignment, spots: Lie
+) -> PodSetAssignment:
+    """More pods, in the order of a placement; several on one node count together."""
     total = dict(assignment.nodes)
     for node, count in spots:
         total[node] = total.get(node, 0) + count
-    return replace(assignment, nodes=tuple(sorted(total.items())))
+    name = placed_by(state, pods, assignment.flavors)
+    flavor = None if name is None else state.flavors[name]
+
+    def order(spot: tuple[NodeName, int]) -> tuple[Path, NodeName]:
+        at = () if flavor is None else _path(state, flavor, spot[0], flavor.levels[-1])
+        return at, spot[0]
+
+    return replace(assignment, nodes=tuple(sorted(total.items(), key=order)))
 
 
 def _kept(

@@ -92,6 +92,28 @@ def check_whole(free: Racks, found: dict[str, int], count: int, gpus: int) -> No
         assert pods * gpus <= free[int(rack[1:])][int(host[1:])]
 
 
+@pytest.mark.parametrize("wish", [None, TopologyRequest(mode=TopologyMode.PREFERRED, level=RACK)])
+def test_nodes_are_in_the_order_of_the_network_not_of_their_names(
+    wish: TopologyRequest | None,
+) -> None:
+    nodes = Nodes()
+    for name, block, rack in (
+        ("n1", "a", "2"),
+        ("n2", "b", "1"),
+        ("n3", "a", "1"),
+        ("n4", "a", "2"),
+    ):
+        labels = {BLOCK: block, RACK: rack, HOSTNAME: name}
+        nodes.observe(Node(name=NodeName(name), labels=labels, capacity={GPU: 4}))
+    space = Space(nodes)
+    nodes.settle([space])
+    (lie,) = place_together(
+        nodes, FLAVOR, [PodSet(count=7, requests={GPU: 2}, topology=wish)], [space]
+    ) or [()]
+    in_order = ["n3", "n1", "n4", "n2"]
+    assert [name for name, _ in lie] == in_order
+
+
 @given(
     free=racks,
     count=st.integers(1, 6),

@@ -138,3 +138,22 @@ def test_a_grant_counts_how_often_it_was_repaired() -> None:
         (repair,) = fail(cluster, node).repairs
         assert repair.lost == (node,)
         assert repair.admission.repairs == times
+
+
+def test_a_node_in_place_of_another_comes_where_the_network_has_it() -> None:
+    """Pods that follow one another in rank are neighbours, also when all of them come anew."""
+    racks = {"b": "r0", "c": "r0", "a": "r1", "z": "r0"}
+
+    def place(name: str, *, ready: bool = True) -> Node:
+        labels = {**a_node(name).labels, RACK: racks[name]}
+        return a_node(name, 2, labels=labels, ready=ready)
+
+    layout = a_layout(a_queue("A", 1000), flavors=(a_flavor(levels=(RACK, HOSTNAME)),))
+    cluster = Cluster(layout, *map(place, "abc"))
+    cluster.start(a_workload("mine", "A", 3, 2))
+    assert list(cluster.where("mine")) == ["b", "c", "a"]
+    cluster.engine.apply(NodeObserved(node=place("z")))
+    cluster.engine.apply(NodeObserved(node=place("c", ready=False)))
+    cluster.engine.apply(NodeLost(node=NodeName("c")))
+    assert cluster.cycle().repairs
+    assert list(cluster.where("mine")) == ["b", "z", "a"]

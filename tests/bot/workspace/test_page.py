@@ -292,6 +292,7 @@ def test_the_bots_dates_are_read_in_its_own_world(
 def test_the_keyboard_is_enough(server: WorkspaceServer, look_at: LookAt) -> None:
     page = look_at(server.base_url)
     composer = page.get_by_test_id("composer")
+    expect(composer).to_be_enabled()  # as soon as it is known who writes; keys do not wait for it
     composer.press_sequentially("/gp")
     expect(page.get_by_test_id("suggest").first).to_contain_text("/gpu")
     page.keyboard.press("Tab")

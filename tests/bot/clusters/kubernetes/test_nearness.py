@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -26,25 +27,32 @@ RACK = "topology.example.com/rack"
 SAME = TopologyRequest(mode=TopologyMode.REQUIRED, level=RACK)
 
 
-@pytest.fixture
-def racks(tmp_path: Path) -> Iterator[KubeHouse]:
-    """Nodes n1 and n2 in rack a, n3 and n4 in b, n5 and n6 in c; `one` has n1."""
+@contextmanager
+def opened(folder: Path, racks: str) -> Iterator[KubeHouse]:
+    """A bot over nodes n1, n2, … in these racks."""
     levels = f"levels: [{RACK}, kubernetes.io/hostname]"
     text = POLICY.replace("provision: reserved\n", f"provision: reserved\n    {levels}\n", 1)
     layout = compile_policy(load_policy(text, "racks.yaml"))
     with ApiServer() as api:
-        for number, rack in enumerate("aabbcc", start=1):
+        for number, rack in enumerate(racks, start=1):
             api.add_node(f"n{number}", labels={**MODEL, RACK: rack})
         api.add_namespace(TEAM, **{"gpubot.dev/managed": "true"})
         api.grant_shipped_rights()
         api.serve_job_sets()
         api.serve_leader_worker_sets()
-        house = KubeHouse(api, tmp_path, layout=layout)
+        house = KubeHouse(api, folder, layout=layout)
         house.step()
+        yield house
+        house.close()
+
+
+@pytest.fixture
+def racks(tmp_path: Path) -> Iterator[KubeHouse]:
+    """Nodes n1 and n2 in rack a, n3 and n4 in b, n5 and n6 in c; `one` has n1."""
+    with opened(tmp_path, "aabbcc") as house:
         house.create_job("one")
         house.run(3)
         yield house
-        house.close()
 
 
 def racks_of(house: KubeHouse, name: str) -> set[str]:
@@ -133,6 +141,14 @@ def test_a_job_that_waits_may_be_given_the_label(racks: KubeHouse) -> None:
     racks.run()
     (pods,) = racks.request("train").workload.pod_sets
     assert pods.topology == SAME
+
+
+def test_neighbours_in_rank_are_neighbours_in_the_network(tmp_path: Path) -> None:
+    with opened(tmp_path, "ababab") as house:
+        house.create_job("train", pods=4, labels={"topology": "prefer-rack"})
+        house.run(4)
+        ranks = {pod.split("-")[1]: node for pod, node in nodes(house).items()}
+    assert ranks == {"0": "n1", "1": "n3", "2": "n5", "3": "n2"}
 
 
 # ---- replicas that are to have a domain of their own
