@@ -114,9 +114,7 @@ def _without(assignment: PodSetAssignment, lost: Sequence[NodeName]) -> PodSetAs
     return replace(assignment, nodes=kept)
 
 
-def _with(
-    state: State, pods: PodSet, assignment: PodSetAssignment, spots: Lie
-) -> PodSetAssignment:
+def _with(state: State, pods: PodSet, assignment: PodSetAssignment, spots: Lie) -> PodSetAssignment:
     """More pods, in the order of a placement; several on one node count together."""
     total = dict(assignment.nodes)
     for node, count in spots:
