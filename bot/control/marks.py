@@ -40,7 +40,7 @@ def read_ask(wanted: Wanted, terms: Terms, *, guaranteed: bool | None = None) ->
     if LABEL in marks and read_count(marks[LABEL]) is None:
         return bad_mark(LABEL, marks[LABEL], ("0", "2"))
     size = marks.get(GROUP_SIZE, "")
-    if wanted.ref.kind == GROUP and not (size.isdecimal() and int(size)):
+    if wanted.ref.kind == GROUP and not read_count(size):
         return bad_mark(GROUP_SIZE, size, ("2", "4"))
     spend = _member(Spend, "spend", marks.get("spend", Spend.LOW))
     if isinstance(spend, Refused):

@@ -28,14 +28,15 @@ STRATEGIC = "application/strategic-merge-patch+json"
 STEPS = "application/json-patch+json"  # a list of steps, where MERGE is one body
 _WEBHOOK = "failed calling webhook"  # how the server begins to say that one did not answer
 _BUDGET = "DisruptionBudget"  # the cause of an eviction that has to wait
+_INTERNAL, _STORE = 500, "etcdserver"  # an error of the server, and whose it is if it is of all
 _WORTH_A_RETRY = frozenset({408, 429, 500, 502, 503, 504})
 
 
 class Unanswered(ClusterUnreachable):
     """No answer, or one that says to come back later: whether a write was done is not known.
 
-    `after` is when to come back, in seconds; `apart` that the server is well, and only what it
-    asks about this object is not: a webhook.
+    `after` is when to come back, in seconds; `apart` that the server is well, and only something
+    about this object is not: a budget, a webhook, an error that it has with it alone.
     """
 
     def __init__(self, message: str, after: float | None = None, *, apart: bool = False) -> None:
@@ -212,5 +213,7 @@ def _refusal(method: str, path: str, answer: Any) -> Exception:
         after = answer.getheader("Retry-After")
         wait = float(after) if after and after.isdigit() else None
         budget = any(one.get("reason") == _BUDGET for one in causes)
-        return Unanswered(said, wait, apart=budget or _WEBHOOK in message)
+        # One that takes no writes at all lets our Lease run out, and then nothing is decided.
+        own = answer.status == _INTERNAL and body.get("kind") == "Status" and _STORE not in message
+        return Unanswered(said, wait, apart=budget or own or _WEBHOOK in message)
     return Refused(answer.status, str(body.get("reason") or ""), message)

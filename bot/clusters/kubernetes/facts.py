@@ -15,6 +15,7 @@ from typing import Any
 
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Json
+from bot.clusters.kubernetes.digits import read_number
 from bot.clusters.kubernetes.replicas import (
     LEADER_WORKER_SET,
     STATEFUL_SET,
@@ -235,7 +236,7 @@ def pod_of(obj: Json) -> PodFacts:
         requests=requests_of(spec, f"pod {meta['namespace']}/{meta['name']}"),
         owner=owner,
         part=_role_of(owner, labels) if part is None else part,
-        index=int(index) if index is not None and index.isdecimal() else None,
+        index=read_number(index),
         labels=labels,
         annotations=ours(meta.get("annotations")),
         host=(spec.get("nodeSelector") or {}).get(names.HOSTNAME),
@@ -366,7 +367,8 @@ def _owner_of_pod(meta: Json) -> tuple[Owner | None, tuple[str, int] | None]:
     part = str(labels.get(names.JOB_SET + "replicatedjob-name"))
     name = str(labels.get(names.JOB_SET + "jobset-name"))
     found = Owner(kind=JOB_SET, name=name, uid=uid)
-    return found, (part, int(number)) if number.isdigit() else None
+    index = read_number(number)
+    return found, None if index is None else (part, index)
 
 
 def _role_of(owner: Owner | None, labels: Mapping[str, str]) -> tuple[str, int] | None:
@@ -409,11 +411,11 @@ def _tolerations(raw: Iterable[Json]) -> Iterable[Toleration]:
 
 
 def _requirements(term: Json) -> tuple[Requirement, ...]:
-    return tuple(
-        Requirement(
-            key=one["key"],
-            operator=Operator(one["operator"]),
-            values=tuple(one.get("values") or ()),
-        )
-        for one in term.get("matchExpressions") or ()
-    )
+    """The demands of one alternative. An operator that nobody knows is met by no node."""
+    found = []
+    for one in term.get("matchExpressions") or ():
+        known = one.get("operator") in set(Operator)
+        values = tuple(map(str, one.get("values") or ())) if known else ()
+        operator = Operator(one["operator"]) if known else Operator.IN
+        found.append(Requirement(key=str(one.get("key")), operator=operator, values=values))
+    return tuple(found)

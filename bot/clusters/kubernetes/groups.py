@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from bot.clusters.base import Flaw, FlawKind, Wanted
 from bot.clusters.kubernetes import names
+from bot.clusters.kubernetes.digits import read_number
 from bot.clusters.kubernetes.facts import MAIN, PodFacts, PodShape
 from bot.clusters.kubernetes.replicas import WORKER
 from scheduler.model import GPU, PodSet, Seconds
@@ -135,8 +136,7 @@ def size_of(pod: PodFacts) -> int | None:
     """How many pods belong together; None where that cannot be read."""
     if names.GROUP not in pod.labels:
         return 1
-    text = pod.labels.get(names.GROUP_SIZE, "")
-    return int(text) if text.isdecimal() and int(text) > 0 else None
+    return read_number(pod.labels.get(names.GROUP_SIZE)) or None
 
 
 def role_of(pod: PodFacts) -> str:

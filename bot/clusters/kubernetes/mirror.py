@@ -5,12 +5,14 @@ Watchers write, the loop reads; one lock guards it, held for moments. Nothing he
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from bot import mishaps
 from bot.clusters.kubernetes.connection import Json
 from bot.clusters.kubernetes.facts import Amounts, PodFacts, node_of, pod_of
 from bot.clusters.kubernetes.leaderworkersets import SetFacts, set_of
@@ -18,30 +20,33 @@ from bot.clusters.kubernetes.replicas import read_key
 from bot.clusters.kubernetes.works import JobFacts, JobSetFacts, WorkFacts, job_of, job_set_of
 from scheduler.model import Node, NodeName, ResourceName
 
+log = logging.getLogger(__name__)
+
 V = TypeVar("V")
 _HOLD = "hold:"
 
 
 class Shelf(Generic[V]):
-    """Objects of one kind by a key, as a watcher's sink.
+    """Objects of one kind by a `key`, as a watcher's sink.
 
     `moved(before, after)` is told of each change, under the lock; None is "was not" or "is not".
+    One that cannot be read is logged and stays as it was last: it holds up no others.
     """
 
     def __init__(
         self,
         lock: AbstractContextManager[bool],
+        key: Callable[[Json], str],
         read: Callable[[Json], V],
-        key: Callable[[V], str],
         moved: Callable[[V | None, V | None], None],
     ) -> None:
         self.items: dict[str, V] = {}
         self.on_news: Callable[[], None] = lambda: None
-        self._lock, self._read, self._key, self._moved = lock, read, key, moved
+        self._lock, self._key, self._read, self._moved = lock, key, read, moved
 
     def replace(self, objects: Sequence[Json]) -> None:
         """All there are."""
-        found = {self._key(value): value for value in map(self._read, objects)}
+        found = {self._key(obj): self._read_or_none(obj) for obj in objects}
         with self._lock:
             for key in [key for key in self.items if key not in found]:
                 self._moved(self.items.pop(key), None)
@@ -51,22 +56,30 @@ class Shelf(Generic[V]):
 
     def put(self, obj: Json) -> None:
         """One is new or changed."""
-        value = self._read(obj)
+        value = self._read_or_none(obj)
         with self._lock:
-            self._keep(self._key(value), value)
+            self._keep(self._key(obj), value)
         self.on_news()
 
     def drop(self, obj: Json) -> None:
         """One is gone."""
         with self._lock:
-            before = self.items.pop(self._key(self._read(obj)), None)
+            before = self.items.pop(self._key(obj), None)
             if before is not None:
                 self._moved(before, None)
         self.on_news()
 
-    def _keep(self, key: str, value: V) -> None:
+    def _read_or_none(self, obj: Json) -> V | None:
+        try:
+            return self._read(obj)
+        except Exception as error:  # noqa: BLE001 - what others wrote may be anything
+            meta = obj["metadata"]
+            mishaps.note(log, f"reading {meta.get('namespace', '')}/{meta['name']}", error)
+            return None
+
+    def _keep(self, key: str, value: V | None) -> None:
         before = self.items.get(key)
-        if before != value:
+        if value is not None and before != value:
             self.items[key] = value
             self._moved(before, value)
 
@@ -90,13 +103,11 @@ class Mirror:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.nodes: Shelf[Node] = Shelf(self.lock, node_of, lambda n: n.name, self._move_node)
-        self.pods: Shelf[PodFacts] = Shelf(self.lock, pod_of, lambda p: p.uid, self._move_pod)
-        self.jobs: Shelf[JobFacts] = Shelf(self.lock, job_of, lambda j: j.uid, self._move_work)
-        self.job_sets: Shelf[JobSetFacts] = Shelf(
-            self.lock, job_set_of, lambda j: j.uid, self._move_work
-        )
-        self.sets: Shelf[SetFacts] = Shelf(self.lock, set_of, lambda s: s.key, self._move_set)
+        self.nodes: Shelf[Node] = Shelf(self.lock, _name, node_of, self._move_node)
+        self.pods: Shelf[PodFacts] = Shelf(self.lock, _uid, pod_of, self._move_pod)
+        self.jobs: Shelf[JobFacts] = Shelf(self.lock, _uid, job_of, self._move_work)
+        self.job_sets: Shelf[JobSetFacts] = Shelf(self.lock, _uid, job_set_of, self._move_work)
+        self.sets: Shelf[SetFacts] = Shelf(self.lock, _path, set_of, self._move_set)
         self._on_node: dict[str, set[str]] = {}
         self._of_owner: dict[str, set[str]] = {}
         self._of_request: dict[str, set[str]] = {}
@@ -286,6 +297,18 @@ class Mirror:
             self._changed_owners.add(hold_key(pod.request))
         if pod.unit is not None:
             self._changed_units.add(pod.unit)
+
+
+def _name(obj: Json) -> str:
+    return str(obj["metadata"]["name"])
+
+
+def _uid(obj: Json) -> str:
+    return str(obj["metadata"]["uid"])
+
+
+def _path(obj: Json) -> str:
+    return f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
 
 
 def hold_key(request: str) -> str:

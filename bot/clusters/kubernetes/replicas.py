@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Json
+from bot.clusters.kubernetes.digits import read_number
 from storage.records import FamilyRef
 
 LEADER_WORKER_SET, STATEFUL_SET = "LeaderWorkerSet", "StatefulSet"
@@ -37,7 +38,7 @@ def member_of(keeper: str, meta: Json) -> Member | None:
     number = labels.get(names.LWS_GROUP, "")
     notes = meta.get("annotations") or {}
     size, exclusive = notes.get(names.LWS_SIZE, ""), notes.get(names.LWS_EXCLUSIVE)
-    known = index.isdecimal() and number.isdecimal() and size.isdecimal()
+    known = None not in map(read_number, (index, number, size))
     if keeper != STATEFUL_SET or not name or not known:
         return None
     revision = labels.get(names.LWS_REVISION, "")
@@ -47,7 +48,7 @@ def member_of(keeper: str, meta: Json) -> Member | None:
         labels={
             names.GROUP: f"{name}-{number}",
             names.GROUP_SIZE: size,
-            names.ROLE: WORKER if int(index) else LEADER,
+            names.ROLE: WORKER if read_number(index) else LEADER,
             **({} if exclusive is None else {names.EXCLUSIVE: exclusive}),
         },
     )
@@ -61,7 +62,8 @@ def replica_key(namespace: str, leader: str) -> str:
 def read_key(key: str) -> tuple[str, str, int] | None:
     """The namespace and name of the set, and the number of the replica; None for other keys."""
     namespace, _, leader = key.removeprefix(_KEY).partition("/")
-    name, _, number = leader.rpartition("-")
-    if not key.startswith(_KEY) or not name or not number.isdecimal():
+    name, _, digits = leader.rpartition("-")
+    number = read_number(digits)
+    if not key.startswith(_KEY) or not name or number is None:
         return None
-    return namespace, name, int(number)
+    return namespace, name, number

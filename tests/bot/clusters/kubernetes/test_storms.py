@@ -237,3 +237,27 @@ def test_an_eviction_that_a_budget_forbids_holds_up_itself_alone(house: KubeHous
     assert len(let_go(house, "other")) == 2
     house.person.delete(f"{budgets}/all", {})
     go_until(house, lambda: house.state("g") is S.RELEASED, "the eviction")
+
+
+def test_an_error_with_one_object_holds_up_itself_alone(house: KubeHouse) -> None:
+    """Such as that of two budgets over one pod, or of a webhook that converts a kind."""
+    why = "Internal error occurred: This pod has more than one PodDisruptionBudget"
+    error = Refusal(500, "InternalError", why)
+    fault = house.api.faults.add(Effect.ANSWER, "PATCH", path="/odd", times=None, refusal=error)
+    house.create_job("odd")
+    go_round(house)
+    wait_until(lambda: fault.taken > 20, "its start to be refused")
+    assert house.cluster.writer.stuck == 0.0  # the server is well
+    house.create_job("other", pods=2, gpus=8)
+    go_until(house, lambda: house.state("other") is S.RUNNING, "others to start")
+
+
+@pytest.mark.parametrize(
+    "why", ["etcdserver: request timed out", "Internal error occurred: etcdserver: no leader"]
+)
+def test_an_error_of_the_store_is_of_all(house: KubeHouse, why: str) -> None:
+    refusal = Refusal(500, "InternalError", why)
+    house.api.faults.add(Effect.ANSWER, "PATCH", path="/jobs/odd", times=None, refusal=refusal)
+    house.create_job("odd")
+    go_round(house)
+    wait_until(lambda: house.cluster.writer.stuck > 0.0, "its start to be refused")
