@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
+
+from tests.kubectl import find_kubectl
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "kubernetes"
 OVERLAYS = ("production", "trial")
@@ -25,20 +24,14 @@ CLUSTER_WIDE = frozenset(
         "ValidatingAdmissionPolicyBinding",
     }
 )
-REQUIRE = "GPUBOT_TEST_REQUIRE"
 
 Document = dict[str, Any]
 
 
 def render(overlay: str) -> list[Document]:
     """The documents of an overlay. Skips without kubectl, unless GPUBOT_TEST_REQUIRE names it."""
-    kubectl = shutil.which("kubectl")
-    if kubectl is None:
-        if "kubectl" in os.environ.get(REQUIRE, "").split(","):
-            pytest.fail("kubectl is required here and not installed")
-        pytest.skip("kubectl is not installed")
     made = subprocess.run(
-        [kubectl, "kustomize", str(FOLDER / "overlays" / overlay)],
+        [find_kubectl(), "kustomize", str(FOLDER / "overlays" / overlay)],
         capture_output=True,
         text=True,
         check=False,

@@ -2,54 +2,31 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.world import TEAM
 from tests.bot.house import ADA, BEN, LEA
-from tests.bot.kubeconfig import write_kubeconfig
-from tests.deploy.manifests import FOLDER, REQUIRE
+from tests.deploy.manifests import FOLDER
 from tests.e2e.kube_rig import KubeRig
 from tests.e2e.rig import GENERAL
 from tests.kube.samples import pod, pod_spec
+from tests.kubectl import Kubectl
 
 
 @pytest.fixture
-def kubectl(kube: KubeRig, tmp_path: Path) -> Any:
+def kubectl(kube: KubeRig, tmp_path: Path) -> Kubectl:
     """Ada's own kubectl."""
-    program = shutil.which("kubectl")
-    if program is None:
-        if "kubectl" in os.environ.get(REQUIRE, "").split(","):
-            pytest.fail("kubectl is required here and not installed")
-        pytest.skip("kubectl is not installed")
-    gate = kube.api.cluster.gate
-    gate.nobody = gate.people["alice-token"]
-    config = write_kubeconfig(tmp_path, kube.api.url, "alice-token")
-
-    def run(*words: str, text: str | None = None) -> str:
-        done = subprocess.run(
-            [program, "--kubeconfig", str(config), "--cache-dir", str(tmp_path / "cache"), *words],
-            input=text,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
+    return Kubectl(kube.api, tmp_path, "alice")
 
 
-def test_a_job_from_kubectl_has_its_card_its_pods_and_its_end(kube: KubeRig, kubectl: Any) -> None:
+def test_a_job_from_kubectl_has_its_card_its_pods_and_its_end(
+    kube: KubeRig, kubectl: Kubectl
+) -> None:
     text = (FOLDER / "examples" / "job.yaml").read_text().replace("U0123ABCD", ADA.id)
-    kubectl("apply", "--validate=false", "-f", "-", text=text)  # openapi is not emulated
+    kubectl("apply", "-f", "-", text=text)
     ada = kube.visitor(ADA)
     request = kube.named("llama-sft")
     kube.reach(request, S.RUNNING)
@@ -195,10 +172,10 @@ def test_a_group_of_pods_waits_for_its_last_and_ends_with_it(kube: KubeRig) -> N
 
 
 def test_the_example_of_a_group_starts_its_leader_and_its_workers_together(
-    kube: KubeRig, kubectl: Any
+    kube: KubeRig, kubectl: Kubectl
 ) -> None:
     text = (FOLDER / "examples" / "group.yaml").read_text()
-    kubectl("apply", "--validate=false", "-f", "-", text=text)
+    kubectl("apply", "-f", "-", text=text)
     ada = kube.visitor(ADA)
     request = kube.named("rl")
     kube.reach(request, S.RUNNING)

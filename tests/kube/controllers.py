@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.kube.budgets import step_budgets
+from tests.kube.claims import step_claims
 from tests.kube.cluster import Cluster
 from tests.kube.definitions import step_definitions
 from tests.kube.garbage import step_garbage
@@ -12,6 +13,7 @@ from tests.kube.jobs import step_jobs
 from tests.kube.jobsets import JOB_SET, step_job_sets
 from tests.kube.kinds import (
     BUDGET,
+    CLAIM,
     DEPLOYMENT,
     JOB,
     NODE,
@@ -39,6 +41,7 @@ _LOOPS: tuple[tuple[Step, tuple[Kind, ...]], ...] = (
     (step_garbage, ()),
     (step_scheduler, (POD, NODE)),
     (step_budgets, (BUDGET, POD)),
+    (step_claims, (CLAIM,)),
     (step_policies, (VALIDATING_POLICY,)),
     (step_definitions, ()),
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable
 
 from tests.kube.documents import Json, dig, labels_of
 from tests.kube.kinds import (
     BUDGET,
+    CLAIM,
     CONFIG_MAP,
     DEFINITION,
     DEPLOYMENT,
@@ -14,9 +16,12 @@ from tests.kube.kinds import (
     JOB,
     MUTATING_POLICY,
     NAMESPACE,
+    NETWORK_POLICY,
     NODE,
     POD,
     REPLICA_SET,
+    SECRET,
+    SERVICE,
     STATEFUL_SET,
     VALIDATING_POLICY,
     Kind,
@@ -33,6 +38,9 @@ def _default(body: Json, **values: object) -> None:
 
 def fill_container(container: Json) -> None:
     _default(container, resources={})
+    for part in ("limits", "requests"):
+        if asked := container["resources"].get(part):
+            container["resources"][part] = {name: str(amount) for name, amount in asked.items()}
     container["terminationMessagePath"] = (
         container.get("terminationMessagePath") or "/dev/termination-log"
     )
@@ -43,6 +51,18 @@ def fill_container(container: Json) -> None:
         container["imagePullPolicy"] = "Always" if tag in {"", "latest"} else "IfNotPresent"
     for port in container.get("ports") or []:
         _default(port, protocol="TCP")
+    for name in ("livenessProbe", "readinessProbe", "startupProbe"):
+        if container.get(name):
+            _fill_probe(container[name])
+    for variable in container.get("env") or []:
+        if field := dig(variable, "valueFrom.fieldRef"):
+            _default(field, apiVersion="v1")
+
+
+def _fill_probe(probe: Json) -> None:
+    _default(probe, timeoutSeconds=1, periodSeconds=10, successThreshold=1, failureThreshold=3)
+    if probe.get("httpGet"):
+        _default(probe["httpGet"], scheme="HTTP")
 
 
 def fill_pod_spec(spec: Json) -> None:
@@ -51,6 +71,10 @@ def fill_pod_spec(spec: Json) -> None:
             del spec[name]
     for container in (spec.get("initContainers") or []) + (spec.get("containers") or []):
         fill_container(container)
+    for volume in spec.get("volumes") or []:
+        for form in ("configMap", "secret"):
+            if volume.get(form):
+                _default(volume[form], defaultMode=420)
     _default(
         spec,
         restartPolicy="Always",
@@ -192,6 +216,36 @@ def _fill_policy(body: Json) -> None:
     _default(spec, failurePolicy="Fail")
 
 
+def _fill_secret(body: Json) -> None:
+    written = body.pop("stringData", None) or {}
+    data = {name: b64encode(text.encode()).decode() for name, text in written.items()}
+    if data:
+        body["data"] = {**(body.get("data") or {}), **data}
+    _default(body, type="Opaque")
+
+
+def _fill_service(body: Json) -> None:
+    spec = body.setdefault("spec", {})
+    _default(spec, type="ClusterIP", sessionAffinity="None", internalTrafficPolicy="Cluster")
+    for port in spec.get("ports") or []:
+        _default(port, protocol="TCP")
+        _default(port, targetPort=port["port"])
+    _default(body, status={"loadBalancer": {}})
+
+
+def _fill_claim(body: Json) -> None:
+    _default(body.setdefault("spec", {}), volumeMode="Filesystem")
+    _default(body, status={"phase": "Pending"})
+
+
+def _fill_network_policy(body: Json) -> None:
+    spec = body.setdefault("spec", {})
+    _default(spec, policyTypes=["Ingress", *(["Egress"] if "egress" in spec else [])])
+    for rule in (spec.get("ingress") or []) + (spec.get("egress") or []):
+        for port in rule.get("ports") or []:
+            _default(port, protocol="TCP")
+
+
 _FILLERS: dict[Kind, Callable[[Json], None]] = {
     POD: _fill_pod,
     JOB: _fill_job,
@@ -201,6 +255,10 @@ _FILLERS: dict[Kind, Callable[[Json], None]] = {
     NODE: _fill_node,
     BUDGET: _fill_budget,
     EVENT: _fill_event,
+    SECRET: _fill_secret,
+    SERVICE: _fill_service,
+    CLAIM: _fill_claim,
+    NETWORK_POLICY: _fill_network_policy,
     NAMESPACE: _fill_namespace,
     DEFINITION: _fill_definition,
     MUTATING_POLICY: _fill_policy,

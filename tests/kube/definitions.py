@@ -24,12 +24,19 @@ def kind_of(body: Json, version: Json) -> Kind:
         names["kind"],
         spec.get("scope") != "Cluster",
         tuple(version.get("subresources") or {}),
+        (names.get("shortNames") or [""])[0],
     )
 
 
 @cache
 def _kind(
-    group: str, version: str, plural: str, name: str, namespaced: bool, parts: tuple[str, ...]
+    group: str,
+    version: str,
+    plural: str,
+    name: str,
+    namespaced: bool,
+    parts: tuple[str, ...],
+    short: str,
 ) -> Kind:
     """One object for each kind, for kinds are told apart by identity."""
     return Kind(
@@ -42,6 +49,7 @@ def _kind(
         generation=True,
         unconditional=False,
         custom=True,
+        short=short,
     )
 
 

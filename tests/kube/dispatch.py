@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 from dataclasses import replace as altered
 from typing import Any
 
+from tests.kube import protobuf
 from tests.kube.cluster import Cluster, Options, Request, Target
 from tests.kube.decoding import check_fields, check_kind, duplicates, parse, report_unknown
-from tests.kube.discovery import answer_plain_path, review
+from tests.kube.discovery import answer_plain_path
 from tests.kube.documents import Json
 from tests.kube.event_forms import to_core, to_new
 from tests.kube.kinds import EVENT, NEW_EVENT, POD
 from tests.kube.operations import APPLY, create, live_object, patch, replace
 from tests.kube.reads import encode_list, get, is_true, list_objects
 from tests.kube.removal import delete, read_options
+from tests.kube.reviews import review
 from tests.kube.rights import Person, require
 from tests.kube.routing import Route, is_served, parse_path
 from tests.kube.schemas import prune
@@ -33,6 +35,7 @@ from tests.kube.statuses import (
 )
 from tests.kube.store import Stored
 from tests.kube.subresources import bind, evict, scale
+from tests.kube.views import View, show_list, show_one, view_of
 from tests.kube.watching import Watch, open_watch
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}
@@ -85,7 +88,11 @@ def refuse(refusal: Refusal) -> Answer:
 def serve(cluster: Cluster, call: Call) -> Answer | Watch:
     """Serve a call; a watch is given back for the caller to stream."""
     try:
-        person = cluster.gate.recognise(call.headers.get("authorization"))
+        headers = call.headers
+        person = cluster.gate.recognise(
+            headers.get("authorization"), headers.get("impersonate-user", "")
+        )
+        call = _readable(call)
         route = parse_path(call.path)
         if route is None:
             plain = answer_plain_path(cluster, person, call.path, call.headers.get("accept", ""))
@@ -94,6 +101,14 @@ def serve(cluster: Cluster, call: Call) -> Answer | Watch:
             return _serve_resource(cluster, person, call, route)
     except Refusal as refusal:
         return refuse(refusal)
+
+
+def _readable(call: Call) -> Call:
+    """The call with a body that came in the binary form written as JSON."""
+    if call.content_type != protobuf.CONTENT_TYPE:
+        return call
+    headers = {**call.headers, "content-type": "application/json"}
+    return altered(call, headers=headers, body=json.dumps(protobuf.read(call.body)).encode())
 
 
 def _verb(call: Call, route: Route) -> str:
@@ -127,10 +142,11 @@ def _serve_resource(cluster: Cluster, person: Person, call: Call, route: Route) 
         raise no_such_resource()
     namespace = route.namespace if kind.namespaced else ""
     target = Target(kind, namespace, route.name, route.subresource)
-    if verb == "watch":
-        return open_watch(cluster, target, call.query)
     if call.method == "GET":
-        return _read(cluster, target, call, verb)
+        view = view_of(call.headers.get("accept", ""), call.query.get("includeObject", ""))
+        if verb == "watch":
+            return open_watch(cluster, target, call.query, view)
+        return _read(cluster, target, call, view)
     request = Request(person, target, _options(call, verb))
     return _write(cluster, request, call, verb)
 
@@ -150,18 +166,20 @@ def _shown_as(target: Target, stored: Stored) -> Stored:
     return to_new(stored) if target.kind is NEW_EVENT else stored
 
 
-def _read(cluster: Cluster, target: Target, call: Call, verb: str) -> Answer:
-    asked, target = target, _stored_as(target)
-    if verb == "list":
+def _read(cluster: Cluster, target: Target, call: Call, view: View) -> Answer:
+    asked, target, now = target, _stored_as(target), cluster.clock.now()
+    if not target.name:
         listing = list_objects(cluster, target, call.query)
         if asked is not target:
             listing = altered(listing, items=[to_new(each) for each in listing.items])
-        return Answer(200, encode_list(asked, listing))
+        whole = view.is_whole
+        shown = encode_list(asked, listing) if whole else show_list(asked.kind, listing, view, now)
+        return Answer(200, shown)
     if target.subresource == "scale":
         request = Request(cluster.gate.people["admin-token"], target)
         return _json(200, scale(cluster, request, "GET", "", None))
     found = _shown_as(asked, get(cluster, target, call.query))
-    return Answer(200, found.encoded_alone())
+    return Answer(200, show_one(found, view, now))
 
 
 def _options(call: Call, verb: str) -> Options:

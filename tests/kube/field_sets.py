@@ -91,14 +91,14 @@ class Change:
 def children(kind: str, name: str, value: Any) -> dict[str, tuple[str, Any]] | None:
     """The parts a field is owned by, as element to (field name, value); None: owned whole."""
     if isinstance(value, dict):
-        if (kind and is_atomic(name)) or not value:
+        if (kind and is_atomic(kind, name)) or not value:
             return None
         return {f"f:{key}": (key, below) for key, below in value.items()}
     if isinstance(value, list):
         keys = list_keys(kind, name) if kind else None
         if keys is not None and all(isinstance(item, dict) for item in value):
             return {item_element(item, keys): ("", item) for item in value}
-        if kind and is_set(name):
+        if kind and is_set(kind, name):
             return {value_element(item): ("", item) for item in value}
     return None
 

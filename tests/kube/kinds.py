@@ -14,7 +14,7 @@ class Kind:
 
     `upsert`: PUT of what is missing creates it. `unconditional`: PUT without resourceVersion is
     taken. `answers_object`: DELETE answers the object where it vanishes at once, else a Status.
-    `names_kind`: the refusal of an unknown field label names the kind.
+    `names_kind`: the refusal of an unknown field label names the kind. `short`: its short name.
     """
 
     group: str
@@ -30,6 +30,9 @@ class Kind:
     custom: bool = False
     field_labels: tuple[str, ...] = _MAIN
     names_kind: bool = True
+    short: str = ""
+    in_all: bool = False
+    """Whether `kubectl get all` has it."""
 
     @property
     def api_version(self) -> str:
@@ -83,6 +86,8 @@ POD = Kind(
     answers_object=True,
     field_labels=_POD_LABELS,
     names_kind=False,
+    short="po",
+    in_all=True,
 )
 NODE = Kind(
     "",
@@ -93,6 +98,7 @@ NODE = Kind(
     subresources=("status",),
     field_labels=("metadata.name", "spec.unschedulable"),
     names_kind=False,
+    short="no",
 )
 NAMESPACE = Kind(
     "",
@@ -104,14 +110,44 @@ NAMESPACE = Kind(
     answers_object=True,
     field_labels=("metadata.name", "status.phase"),
     names_kind=False,
+    short="ns",
 )
-CONFIG_MAP = Kind("", "v1", "configmaps", "ConfigMap", names_kind=False)
-EVENT = Kind("", "v1", "events", "Event", upsert=True, field_labels=_EVENT_LABELS, names_kind=False)
+CONFIG_MAP = Kind("", "v1", "configmaps", "ConfigMap", names_kind=False, short="cm")
+EVENT = Kind(
+    "",
+    "v1",
+    "events",
+    "Event",
+    upsert=True,
+    field_labels=_EVENT_LABELS,
+    names_kind=False,
+    short="ev",
+)
 # The same objects under another group, see event_forms.
-NEW_EVENT = Kind("events.k8s.io", "v1", "events", "Event", upsert=True)
-SERVICE_ACCOUNT = Kind("", "v1", "serviceaccounts", "ServiceAccount", answers_object=True)
-SERVICE = Kind("", "v1", "services", "Service", subresources=("status",), answers_object=True)
+NEW_EVENT = Kind("events.k8s.io", "v1", "events", "Event", upsert=True, short="ev")
+SERVICE_ACCOUNT = Kind(
+    "", "v1", "serviceaccounts", "ServiceAccount", answers_object=True, short="sa"
+)
+SERVICE = Kind(
+    "",
+    "v1",
+    "services",
+    "Service",
+    subresources=("status",),
+    answers_object=True,
+    short="svc",
+    in_all=True,
+)
 SECRET = Kind("", "v1", "secrets", "Secret")
+CLAIM = Kind(
+    "",
+    "v1",
+    "persistentvolumeclaims",
+    "PersistentVolumeClaim",
+    subresources=("status",),
+    answers_object=True,
+    short="pvc",
+)
 JOB = Kind(
     "batch",
     "v1",
@@ -120,9 +156,17 @@ JOB = Kind(
     subresources=("status",),
     generation=True,
     field_labels=(*_MAIN, "status.successful"),
+    in_all=True,
 )
 DEPLOYMENT = Kind(
-    "apps", "v1", "deployments", "Deployment", subresources=("status", "scale"), generation=True
+    "apps",
+    "v1",
+    "deployments",
+    "Deployment",
+    subresources=("status", "scale"),
+    generation=True,
+    short="deploy",
+    in_all=True,
 )
 REPLICA_SET = Kind(
     "apps",
@@ -132,9 +176,18 @@ REPLICA_SET = Kind(
     subresources=("status", "scale"),
     generation=True,
     field_labels=(*_MAIN, "status.replicas"),
+    short="rs",
+    in_all=True,
 )
 STATEFUL_SET = Kind(
-    "apps", "v1", "statefulsets", "StatefulSet", subresources=("status", "scale"), generation=True
+    "apps",
+    "v1",
+    "statefulsets",
+    "StatefulSet",
+    subresources=("status", "scale"),
+    generation=True,
+    short="sts",
+    in_all=True,
 )
 LEASE = Kind("coordination.k8s.io", "v1", "leases", "Lease", upsert=True, unconditional=False)
 BUDGET = Kind(
@@ -145,9 +198,18 @@ BUDGET = Kind(
     subresources=("status",),
     generation=True,
     unconditional=False,
+    short="pdb",
+)
+NETWORK_POLICY = Kind(
+    "networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", generation=True, short="netpol"
 )
 PRIORITY_CLASS = Kind(
-    "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False
+    "scheduling.k8s.io",
+    "v1",
+    "priorityclasses",
+    "PriorityClass",
+    namespaced=False,
+    short="pc",
 )
 ROLE = Kind("rbac.authorization.k8s.io", "v1", "roles", "Role", upsert=True)
 ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", upsert=True)
@@ -171,6 +233,7 @@ DEFINITION = Kind(
     subresources=("status",),
     generation=True,
     answers_object=True,
+    short="crd",
 )
 _POLICY_GROUP = "admissionregistration.k8s.io"
 MUTATING_POLICY = Kind(
@@ -212,12 +275,14 @@ BUILT_IN = (
     SERVICE_ACCOUNT,
     SERVICE,
     SECRET,
+    CLAIM,
     JOB,
     DEPLOYMENT,
     REPLICA_SET,
     STATEFUL_SET,
     LEASE,
     BUDGET,
+    NETWORK_POLICY,
     PRIORITY_CLASS,
     ROLE,
     ROLE_BINDING,

@@ -40,6 +40,7 @@ LEADER_WORKER_SET = Kind(
     generation=True,
     unconditional=False,
     custom=True,
+    short="lws",
 )
 
 

@@ -259,9 +259,8 @@ def patch(cluster: Cluster, request: Request, content_type: str, body: Any) -> t
             raise bad_request(
                 "json: cannot unmarshal array into Go value of type map[string]interface {}"
             )
-        changed = (
-            merge(document, body) if content_type == MERGE else strategic_merge(document, body)
-        )
+        merged = content_type == MERGE
+        changed = merge(document, body) if merged else strategic_merge(kind.name, document, body)
     check_patched(kind, changed, request)
     by = Manager(request.options.manager, "Update", kind.api_version, target.subresource)
     return update(cluster, request, live, changed, by), False

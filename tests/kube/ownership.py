@@ -250,7 +250,7 @@ def _merge(kind: str, name: str, live: Any, applied: Any) -> Any:
         keys = list_keys(kind, name)
         if keys is not None:
             return _merge_items(kind, keys, live, applied)
-        if is_set(name):
+        if is_set(kind, name):
             return live + [item for item in applied if item not in live]
     return copy_of(applied)
 

@@ -136,7 +136,7 @@ def _apply(kind: Kind, body: Json, value: Json) -> Json:
     """
     schema = schema_of(kind)
     for path in sorted(fields_of(schema, value)):
-        if schema and is_atomic(path[-1].removeprefix("f:")):
+        if schema and is_atomic(schema, path[-1].removeprefix("f:")):
             raise Failed(
                 "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, "
                 f"maps or structs: {dotted(path)}"

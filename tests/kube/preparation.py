@@ -11,6 +11,7 @@ from tests.kube.kinds import (
     NAMESPACE,
     POD,
     REPLICA_SET,
+    SERVICE,
     STATEFUL_SET,
     VALIDATING_POLICY,
     Kind,
@@ -70,11 +71,23 @@ def _prepare_kind(cluster: Cluster, kind: Kind, body: Json) -> None:
         versions = [each["name"] for each in body["spec"]["versions"] if each.get("storage")]
         names = {"plural": "", "kind": ""}
         body["status"] = {"conditions": None, "acceptedNames": names, "storedVersions": versions}
+    elif kind is SERVICE:
+        _give_address(body)
     elif kind is NAMESPACE:
         body["spec"] = {"finalizers": ["kubernetes"]}
         body["status"] = {"phase": "Active"}
     elif kind.custom and "status" in kind.subresources:
         body.pop("status", None)
+
+
+def _give_address(body: Json) -> None:
+    """An address of the cluster's own, one for each number of a uid."""
+    spec, number = body["spec"], int(body["metadata"]["uid"][:8], 16)
+    if spec["type"] == "ExternalName" or spec.get("clusterIP"):
+        return
+    spec["clusterIP"] = f"10.96.{number // 256 % 256}.{number % 256}"
+    spec["clusterIPs"] = [spec["clusterIP"]]
+    spec.update(ipFamilies=["IPv4"], ipFamilyPolicy="SingleStack")
 
 
 def _prepare_pod(cluster: Cluster, body: Json) -> None:

@@ -281,10 +281,28 @@ def _pick(source: Any, paths: list[list[str]]) -> Any:
 _HEAD = [["kind"], ["apiVersion"]]
 
 
-def project(trimmed: str, body: Any) -> Any:
+def _name_of(item: Any) -> str:
+    """What discovery calls a group or a resource."""
+    return str(item.get("name") or (item.get("metadata") or {}).get("name"))
+
+
+def _keep(found: Any, expected: Any) -> Any:
+    """Of groups, resources or paths only those that the recording has."""
+    if isinstance(found, dict):
+        return {name: each for name, each in found.items() if name in expected}
+    names = {_name_of(each) for each in expected}
+    return [each for each in found if _name_of(each) in names]
+
+
+def project(trimmed: str, body: Any, expected: Any = None) -> Any:
     """An answer cut as the recording was cut."""
     what, _, listed = trimmed.partition(" reduced to: ")
-    if not listed or not isinstance(body, dict):
+    if not isinstance(body, dict):
+        return body
+    if not listed:
+        part, _, some = trimmed.partition(" reduced to ")
+        if some and part in body and isinstance(expected, dict):
+            return {**body, part: _keep(body[part], expected[part])}
         return body
     paths = [part.strip().split(".") for part in listed.split(",")]
     if what == "body":

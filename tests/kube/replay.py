@@ -320,7 +320,7 @@ class Replay:
                 read = json.loads(answer.body)
             except ValueError:
                 raise Mismatch(f"no JSON: {answer.body[:100]!r}") from None
-            actual = clean(project(step.trimmed, read))
+            actual = clean(project(step.trimmed, read, step.body))
             bindings.match(_loose(clean(step.body)), _loose(actual), "body")
             _learn_version(bindings, step.body, actual)
         for name in ("Warning", "Retry-After"):

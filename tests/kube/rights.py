@@ -149,13 +149,22 @@ class Gate:
     nobody: Person = ANONYMOUS
     """Who asks without a token: over plain HTTP kubectl keeps the one it has to itself."""
 
-    def recognise(self, header: str | None) -> Person:
-        """Who sent the request.
+    def recognise(self, header: str | None, acting_as: str = "") -> Person:
+        """Who sent the request, or the one as whom an admin acts (`kubectl --as`).
 
         Raises:
-            Refusal: 401 for a token nobody has; without a token the request is anonymous.
+            Refusal: 401 for a token nobody has; without a token the request is anonymous. 403 for
+                one who may not act as others.
 
         """
+        person = self._owner(header)
+        if not acting_as:
+            return person
+        require(person, Access("impersonate", "", "users", name=acting_as))
+        known = (each for each in self.people.values() if each.name == acting_as)
+        return next(known, Person(acting_as))
+
+    def _owner(self, header: str | None) -> Person:
         if not header:
             return self.nobody
         person = self.people.get(header.removeprefix("Bearer ").strip())

@@ -7,8 +7,9 @@ In a test, ask for the fixture `api_server` (tests/kube/fixtures.py; re-export i
         api.add_nodes(1_250, gpus=8)
         jobs = kubernetes.client.BatchV1Api(api.client("bot"))
 
-For what the bot alone costs, `tests.kube.standalone.running(...)` gives a process of its own whose
-cluster runs by itself.
+`tests.kubectl.Kubectl(api, folder)` is the real kubectl before it, for which there are discovery,
+OpenAPI and tables. For what the bot alone costs, `tests.kube.standalone.running(...)` gives a
+process of its own whose cluster runs by itself.
 
 What there is:
 
@@ -59,6 +60,8 @@ from tests.kube.app import App, Seen
 from tests.kube.clock import VirtualClock, WallClock
 from tests.kube.cluster import Cluster
 from tests.kube.controllers import Controllers
+from tests.kube.defaults import fill
+from tests.kube.discovery import VERSION
 from tests.kube.documents import Json, condition_of, copy_of, set_condition
 from tests.kube.faults import Faults
 from tests.kube.jobsets import JOB_SET, guard_job_sets
@@ -244,8 +247,10 @@ class ApiServer:
                 "capacity": resources,
                 "allocatable": dict(resources),
                 "conditions": [condition],
+                "nodeInfo": {"kubeletVersion": VERSION["gitVersion"]},
             },
         }
+        fill(NODE, body)
         with self.cluster.store.lock:
             self.cluster.store.put(NODE, ("", name), body)
 

@@ -4,8 +4,9 @@
 
 The first line of its output is JSON with the address; tokens are '<who>-token' (see server.py). It
 ends when its standard input is closed. For benchmarks, where what the bot costs must be told from
-what the server costs, and for trying `gpubot serve` by hand: `--kubeconfig FILE` writes a file for
-that.
+what the server costs, and for trying things by hand: `--kubeconfig FILE` writes a file with which
+`gpubot` is the bot, and `kubectl`, which keeps a token to itself over plain HTTP, an admin
+(`kubectl --as alice` is a person who may edit).
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from subprocess import PIPE, Popen
 
 import yaml
 
+from tests.kube.rights import ADMIN
 from tests.kube.server import ApiServer
 
 _ROOT = Path(__file__).parents[2]
+_REST = 5.0  # seconds after which everybody looks again: some things wait only for time
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -36,6 +39,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--namespace", default="team")
     parser.add_argument("--managed", action="store_true", help="label it, install the policies")
     parser.add_argument("--interval", type=float, default=0.05, help="seconds between two looks")
+    parser.add_argument("--sets", action="store_true", help="install JobSet and LeaderWorkerSet")
     parser.add_argument("--kubeconfig", type=Path)
     return parser.parse_args(arguments)
 
@@ -62,6 +66,9 @@ def prepare(api: ApiServer, options: argparse.Namespace) -> None:
     api.add_namespace(options.namespace, **marks)
     if options.managed:
         api.policies.install_shipped()
+    if options.sets:
+        api.serve_job_sets()
+        api.serve_leader_worker_sets()
     if options.pods:
         api.add_running_pods(options.pods, namespace=options.namespace, gpus=0)
 
@@ -75,23 +82,35 @@ def turn(api: ApiServer) -> None:
             api.controllers.settle()
 
 
+def attend(api: ApiServer, seen: int) -> int:
+    """Take a turn where something was written after the version `seen`; the version it began at.
+
+    What is written while the turn goes on was perhaps not looked at, so it counts as unseen.
+    """
+    version = api.cluster.store.version
+    if version != seen:
+        turn(api)
+    return version
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     options = _options(arguments)
     with ApiServer(wall_clock=True) as api:
         api.grant_shipped_rights()
+        api.cluster.gate.nobody = ADMIN
         prepare(api, options)
         if options.kubeconfig is not None:
             options.kubeconfig.write_text(kubeconfig(api.url, "bot"))
         sys.stdout.write(json.dumps({"url": api.url}) + "\n")
         sys.stdout.flush()
-        seen, pause = -1, options.interval
+        seen, pause, rested = -1, options.interval, time.monotonic()
         while not select.select([sys.stdin], [], [], pause)[0]:
-            if api.cluster.store.version != seen:
-                began = time.monotonic()
-                turn(api)
-                # At least half of the time belongs to those who ask.
-                pause = max(options.interval, time.monotonic() - began)
-                seen = api.cluster.store.version
+            began = time.monotonic()
+            if began - rested > _REST:
+                seen, rested = -1, began
+            seen = attend(api, seen)
+            # At least half of the time belongs to those who ask.
+            pause = max(options.interval, time.monotonic() - began)
 
 
 @contextmanager

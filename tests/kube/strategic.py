@@ -13,8 +13,8 @@ _DELETE_FROM = "$deleteFromPrimitiveList/"
 _ORDER = "$setElementOrder/"
 
 
-def strategic_merge(target: Any, patch: Json) -> Json:
-    """The document with the patch merged in.
+def strategic_merge(kind: str, target: Any, patch: Json) -> Json:
+    """The document of a kind with the patch merged in.
 
     Raises:
         Refusal: 400 where an item of a merged list lacks its key.
@@ -35,17 +35,40 @@ def strategic_merge(target: Any, patch: Json) -> Json:
         elif value is None:
             merged.pop(name, None)
         elif isinstance(value, dict):
-            merged[name] = strategic_merge(merged.get(name), value)
+            merged[name] = strategic_merge(kind, merged.get(name), value)
         elif isinstance(value, list):
-            merged[name] = _merge_list(name, merged.get(name) or [], value)
+            merged[name] = _merge_list(kind, name, merged.get(name) or [], value)
         else:
             merged[name] = value
-    return merged
+    return _arranged(kind, merged, patch)
 
 
-def _merge_list(name: str, present: list[Any], patch: list[Any]) -> list[Any]:
-    key = strategic_key(name)
-    if is_set(name):
+def _arranged(kind: str, merged: Json, patch: Json) -> Json:
+    """Lists in the order that a patch says, and of a union only what it keeps."""
+    for name, order in patch.items():
+        field = name.removeprefix(_ORDER)
+        if field != name and isinstance(merged.get(field), list):
+            merged[field] = _ordered(strategic_key(kind, field), merged[field], order)
+    kept = patch.get("$retainKeys")
+    return merged if kept is None else {k: v for k, v in merged.items() if k in kept}
+
+
+def _ordered(key: str | None, items: list[Any], order: list[Any]) -> list[Any]:
+    """The items in the order of a patch; what that does not name keeps its place."""
+
+    def mark(item: Any) -> Any:
+        return item.get(key) if isinstance(item, dict) else item
+
+    wanted = [mark(each) for each in order]
+    named = iter(
+        sorted((i for i in items if mark(i) in wanted), key=lambda i: wanted.index(mark(i)))
+    )
+    return [next(named) if mark(item) in wanted else item for item in items]
+
+
+def _merge_list(kind: str, name: str, present: list[Any], patch: list[Any]) -> list[Any]:
+    key = strategic_key(kind, name)
+    if is_set(kind, name):
         return present + [item for item in patch if item not in present]
     replaces = any(isinstance(item, dict) and item.get("$patch") == "replace" for item in patch)
     if key is None or replaces:
@@ -59,9 +82,9 @@ def _merge_list(name: str, present: list[Any], patch: list[Any]) -> list[Any]:
         if item.get("$patch") == "delete":
             kept = [old for old in kept if old.get(key) != item[key]]
         elif place is None:
-            fresh.append(strategic_merge({}, item))
+            fresh.append(strategic_merge(kind, {}, item))
         else:
-            kept[place] = strategic_merge(kept[place], item)
+            kept[place] = strategic_merge(kind, kept[place], item)
     return fresh + kept  # the server puts new items first
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from kubernetes import client as kube
 from kubernetes import config
 
 from tests.fixtures_workspace import eventually
+from tests.kube import standalone
 from tests.kube.samples import job
-from tests.kube.standalone import running
+from tests.kube.server import ApiServer
+from tests.kube.standalone import attend, running
 
 
 def test_job_starts_and_stops_without_being_told(tmp_path: Path) -> None:
@@ -27,3 +30,19 @@ def test_job_starts_and_stops_without_being_told(tmp_path: Path) -> None:
         assert eventually(lambda: batch.read_namespaced_job("train", "team").status.ready == 2)
         batch.patch_namespaced_job("train", "team", {"spec": {"suspend": True}})
         assert eventually(lambda: len(core.list_namespaced_pod("team").items) == 2)
+
+
+def test_what_is_written_while_all_look_is_looked_at_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    api, looks = ApiServer(), []
+
+    def look(server: ApiServer) -> None:
+        looks.append(server.cluster.store.version)
+        if len(looks) == 1:
+            server.add_namespace("late")
+
+    monkeypatch.setattr(standalone, "turn", look)
+    seen = -1
+    for _ in range(3):
+        seen = attend(api, seen)
+    assert len(looks) == 2
+    assert looks[1] == api.cluster.store.version == seen

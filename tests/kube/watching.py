@@ -14,6 +14,7 @@ from tests.kube.removal import gone
 from tests.kube.selectors import Test
 from tests.kube.statuses import expired
 from tests.kube.store import Compacted, Entry, Stored
+from tests.kube.views import WHOLE, View, show_one
 
 _MINUTE = timedelta(seconds=60)
 _BEFORE_END = timedelta(seconds=2)
@@ -77,9 +78,11 @@ class Watch:
     marks_initial_end: bool = False
     bookmarked_end: bool = False
     stopped: str = ""
+    view: View = WHOLE
+    headed: bool = False  # the columns were shown
 
 
-def open_watch(cluster: Cluster, target: Target, query: Query) -> Watch:
+def open_watch(cluster: Cluster, target: Target, query: Query, view: View = WHOLE) -> Watch:
     """Check the options and settle where the watch starts.
 
     Raises:
@@ -113,6 +116,7 @@ def open_watch(cluster: Cluster, target: Target, query: Query) -> Watch:
         asyncio.Event(),
         initial,
         marks_initial_end=bookmarks and is_true(query, "sendInitialEvents"),
+        view=view,
     )
 
 
@@ -121,8 +125,14 @@ def _matching(cluster: Cluster, target: Target, test: Test | None) -> list[Store
     return [each for each in found if test is None or test(each.body)]
 
 
-def event_line(kind: str, stored: Stored) -> bytes:
-    return b'{"type":"' + kind.encode() + b'","object":' + stored.encoded_alone() + b"}\n"
+def event_line(kind: str, body: bytes) -> bytes:
+    return b'{"type":"' + kind.encode() + b'","object":' + body + b"}\n"
+
+
+def _event(cluster: Cluster, watch: Watch, kind: str, stored: Stored) -> bytes:
+    """The line of one object in the form that is asked for; columns come with the first only."""
+    headed, watch.headed = not watch.headed, True
+    return event_line(kind, show_one(stored, watch.view, cluster.clock.now(), headed=headed))
 
 
 def _bookmark(target: Target, version: int, *, initial_end: bool = False) -> bytes:
@@ -160,7 +170,7 @@ def _due(cluster: Cluster, watch: Watch) -> Iterator[bytes]:
         seen = event_of(watch, entry)
         watch.version = entry.version
         if seen is not None:
-            yield event_line(*seen)
+            yield _event(cluster, watch, *seen)
 
 
 def _due_bookmarks(cluster: Cluster, watch: Watch) -> Iterator[bytes]:
@@ -181,9 +191,9 @@ def _due_bookmarks(cluster: Cluster, watch: Watch) -> Iterator[bytes]:
         yield _bookmark(watch.target, version)
 
 
-def _first_lines(watch: Watch) -> list[bytes]:
+def _first_lines(cluster: Cluster, watch: Watch) -> list[bytes]:
     """The initial state, once, and the mark of its end."""
-    lines = [event_line("ADDED", each) for each in watch.initial or ()]
+    lines = [_event(cluster, watch, "ADDED", each) for each in watch.initial or ()]
     watch.initial = None
     if watch.marks_initial_end:
         watch.marks_initial_end = False
@@ -195,7 +205,7 @@ def look(cluster: Cluster, watch: Watch) -> tuple[list[bytes], bool]:
     """The lines that are due and whether the watch ends after them."""
     with cluster.store.lock:
         watch.wake.clear()
-        lines = _first_lines(watch)
+        lines = _first_lines(cluster, watch)
         try:
             lines += _due(cluster, watch)
         except Compacted:

@@ -65,20 +65,46 @@ def _share(value: object, total: int, *, up: bool) -> int:
 
 
 def _step_deployment(cluster: Cluster, deployment: Stored, sets: dict[str, list[Stored]]) -> None:
-    spec = deployment.body["spec"]
-    uid, wanted = deployment.body["metadata"]["uid"], spec["replicas"]
-    rolling = dig(spec, "strategy.rollingUpdate", {})
-    surge = _share(rolling.get("maxSurge", 0), wanted, up=True)
-    missing = _share(rolling.get("maxUnavailable", 0), wanted, up=False)
-    owned = sets.get(uid, [])
+    owned = sets.get(deployment.body["metadata"]["uid"], [])
     newest = next(
         (s for s in owned if labels_of(s.body).get(_HASH) == template_hash(deployment)), None
     )
-    old = [each for each in owned if each is not newest and each.body["spec"]["replicas"]]
+    old = [each for each in owned if each is not newest]
+    if dig(deployment.body, "spec.strategy.type") == "Recreate":
+        _recreate(cluster, deployment, newest, old)
+    else:
+        _roll(cluster, deployment, newest, old)
+
+
+def _recreate(
+    cluster: Cluster, deployment: Stored, newest: Stored | None, old: list[Stored]
+) -> None:
+    """Take all old pods away first; the new ones come when the last of them is gone."""
+    wanted = deployment.body["spec"]["replicas"]
+    for each in old:
+        _scale(cluster, deployment, each, 0, wanted)
+    pods = by_controller(cluster, POD)
+    left = [pod for each in old for pod in pods.get(each.body["metadata"]["uid"], [])]
+    if any(not is_finished(pod.body) for pod in left):
+        return
+    if newest is None:
+        _new_replica_set(cluster, deployment, len(old) + 1, wanted, wanted)
+    else:
+        _scale(cluster, deployment, newest, wanted, wanted)
+
+
+def _roll(cluster: Cluster, deployment: Stored, newest: Stored | None, every: list[Stored]) -> None:
+    """Replace old pods step by step, within what the strategy allows above and below."""
+    spec = deployment.body["spec"]
+    wanted = spec["replicas"]
+    rolling = dig(spec, "strategy.rollingUpdate", {})
+    surge = _share(rolling.get("maxSurge", 0), wanted, up=True)
+    missing = _share(rolling.get("maxUnavailable", 0), wanted, up=False)
+    old = [each for each in every if each.body["spec"]["replicas"]]
     if newest is None:
         running = sum(each.body["spec"]["replicas"] for each in old)
         first = min(wanted, max(wanted + surge - running, 0))
-        newest = _new_replica_set(cluster, deployment, len(owned) + 1, wanted + surge, first)
+        newest = _new_replica_set(cluster, deployment, len(every) + 1, wanted + surge, first)
     running = sum(each.body["spec"]["replicas"] for each in old)
     target = wanted if not old else min(wanted, max(wanted + surge - running, 0))
     target = max(target, newest.body["spec"]["replicas"] if old else target)
