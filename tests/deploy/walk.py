@@ -1,6 +1,8 @@
-"""The README's commands, each carried out on an emulated cluster as far as that is possible.
+"""The README's commands, each carried out on an emulated cluster, with the real kubectl.
 
-A command that nothing here understands is an error: what the README says cannot rot unseen.
+What cannot be done here stands in for itself: the build of the image is held to the files that it
+copies, and a command in a pod is run with the rights that were applied. A command that nothing here
+understands is an error: what the README says cannot rot unseen.
 """
 
 from __future__ import annotations
@@ -9,136 +11,103 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
-import kubernetes_validate
 import yaml
 from typer.testing import CliRunner
 
 from bot.cli.doctor_cluster import examine_cluster
 from bot.cli.finding import Finding
 from bot.cli.main import app
-from bot.clusters.kubernetes.connection import Connection, Refused
+from bot.clusters.kubernetes.connection import Connection
 from scheduler.policy import compile_policy, load_policy
-from tests.deploy.manifests import FOLDER, VERSION, Document, render
+from tests.kube.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 from tests.kube.rights import rules_of
 from tests.kube.server import ApiServer
+from tests.kube.standalone import turn
+from tests.kubectl import Kubectl
 
 ROOT = Path(__file__).parents[2]
 SECTION = "### On Kubernetes, from an empty cluster to the first `/gpu`"
-HOME = "gpubot-system"
+_COMMANDS = re.compile(r"^```sh\n(.*?)^```$|`(kubectl [^`]+)`", flags=re.DOTALL | re.MULTILINE)
 
 
 def commands() -> Iterator[str]:
-    """The commands of the section, in order."""
+    """The commands of the section, in order: its blocks, and those of kubectl within the text."""
     text = (ROOT / "README.md").read_text()
     section = text.partition(SECTION)[2].partition("\n## ")[0]
-    for block in re.findall(r"^```sh\n(.*?)^```$", section, flags=re.DOTALL | re.MULTILINE):
-        yield from block.splitlines()
+    for block, said in _COMMANDS.findall(section):
+        yield from block.splitlines() if block else [" ".join(said.split())]
 
 
 class Walk:
-    """A platform engineer before an emulated cluster; files they make go to `folder`."""
+    """A platform engineer before an emulated cluster, in a copy of the repository at `folder`."""
 
     def __init__(self, api: ApiServer, folder: Path) -> None:
         self.api, self.folder = api, folder
+        self.kubectl = Kubectl(api, folder)
         self.admin = Connection(lambda: api.client("admin"))
-        self.applied: dict[tuple[str, str], Document] = {}
         self.found: list[Finding] = []
-        self.answer: dict[str, Any] = {}
+        self.said = ""
+        (folder / "deploy").symlink_to(ROOT / "deploy")
+
+    @property
+    def answer(self) -> Any:
+        """What was said last, read as YAML."""
+        return yaml.safe_load(self.said)
 
     def run(self, command: str) -> None:
-        """Carry out one command. Raises AssertionError for what cannot work."""
-        if " | " in command:
-            first, second = command.split(" | ")
-            assert second == "kubectl apply -f -", command
-            match shlex.split(first):
-                case ["kubectl", "kustomize", path]:
-                    assert (ROOT / path).parent == FOLDER / "overlays", path
-                    self._apply(render(Path(path).name))
-                case _:
-                    raise AssertionError(f"no check for {command!r}")
-            return
-        match shlex.split(command):
+        """Carry out one command, and let the cluster do what follows from it.
+
+        Raises:
+            AssertionError: nothing here knows the command, or it cannot work.
+            Failed: kubectl says no.
+
+        """
+        said: str | None = None
+        for part in command.split(" | "):
+            said = self._run(shlex.split(part), said)
+        self.said = said or ""
+        turn(self.api)
+
+    def _run(self, words: list[str], given: str | None) -> str:
+        match words:
             case ["docker", "build", "-f", path, "-t", _, "."]:
                 self._build(ROOT / path)
             case ["docker", "push", _]:
                 pass  # to a registry of their own
-            case ["gpubot", *words]:
-                result = CliRunner().invoke(app, [self._path(word) for word in words])
+            case ["gpubot", *options]:
+                with chdir(self.folder):
+                    result = CliRunner().invoke(app, options)
                 assert result.exit_code == 0, result.output
             case ["cp", source, target]:
-                shutil.copy(ROOT / source, self.folder / target)
-            case ["kubectl", *words]:
-                self._kubectl(words, command)
+                shutil.copy(self.folder / source, self.folder / target)
+            case ["kubectl", "-n", space, "exec", target, "--", "gpubot", "doctor"]:
+                self._examine(space, target)
+            case ["kubectl", *options]:
+                return self.kubectl(*options, text=given)
             case _:
-                raise AssertionError(f"no check for {command!r}")
+                raise AssertionError(f"no check for {words}")
+        return ""
 
-    def _kubectl(self, words: list[str], command: str) -> None:
-        match words:
-            case ["apply", "-f", path]:
-                self._apply(list(yaml.safe_load_all(Path(self._path(path)).read_text())))
-            case ["create", "namespace", name]:
-                self.admin.post("/api/v1/namespaces", {"metadata": {"name": name}})
-            case ["label", "namespace", name, mark]:
-                key, _, text = mark.partition("=")
-                body = {"metadata": {"labels": {key: text}}}
-                self.admin.patch(f"/api/v1/namespaces/{name}", body)
-            case ["-n", space, "rollout", "status", target]:
-                self._deployment(space, target)
-            case ["-n", space, "exec", target, "--", "gpubot", "doctor"]:
-                self._deployment(space, target)
-                self.found = list(examine_cluster(self._as_bot(), self._layout(), space))
-            case ["-n", space, "get", "job", name, "-o", "yaml"]:
-                self.answer = self.admin.get(f"/apis/batch/v1/namespaces/{space}/jobs/{name}")
-            case ["-n", space, "get", "lease", name, "-o", "yaml"]:
-                path = f"/apis/coordination.k8s.io/v1/namespaces/{space}/leases/{name}"
-                self.answer = self.admin.get(path)
-            case _:
-                raise AssertionError(f"no check for {command!r}")
-
-    def _path(self, word: str) -> str:
-        """A file of the engineer's own, or of the repository, by the name in a command."""
-        for folder in (self.folder, ROOT):
-            if (folder / word).is_file():
-                return str(folder / word)
-        assert "/" not in word, f"{word} does not exist"
-        return word
-
-    def _apply(self, documents: list[Document]) -> None:
-        for one in documents:
-            kubernetes_validate.validate(one, VERSION, strict=True)
-            self.applied[one["kind"], one["metadata"]["name"]] = one
-            self._post(one)
-
-    def _post(self, one: Document) -> None:
-        """Give the emulator what it serves; the rest was held to the schema."""
-        kind = next((k for k in self.api.cluster.kinds if k.name == one["kind"]), None)
-        if kind is None:
-            return
-        space = f"/namespaces/{one['metadata']['namespace']}" if kind.namespaced else ""
-        root = f"/apis/{kind.api_version}" if kind.group else "/api/v1"
-        try:
-            self.admin.post(f"{root}{space}/{kind.plural}", one)
-        except Refused as error:
-            if error.reason != "AlreadyExists":
-                raise
-
-    def _deployment(self, space: str, target: str) -> None:
-        assert target.startswith("deployment/")
-        found = self.applied["Deployment", target.removeprefix("deployment/")]
-        assert found["metadata"]["namespace"] == space
+    def _examine(self, space: str, target: str) -> None:
+        """The doctor, in a pod that runs, with the rights and the policy that were applied."""
+        deployment = yaml.safe_load(self.kubectl("-n", space, "get", target, "-o", "yaml"))
+        assert deployment["status"].get("readyReplicas"), f"nothing of {target} runs"
+        volumes = deployment["spec"]["template"]["spec"]["volumes"]
+        (name,) = [each["configMap"]["name"] for each in volumes if "configMap" in each]
+        files = yaml.safe_load(self.kubectl("-n", space, "get", "configmap", name, "-o", "yaml"))
+        layout = compile_policy(load_policy(files["data"]["policy.yaml"], "policy.yaml"))
+        self.found = list(examine_cluster(self._as_bot(), layout, space))
 
     def _as_bot(self) -> Connection:
-        """With the rights that were applied, as they were rendered."""
-        assert ("ClusterRole", "gpubot") in self.applied
-        self.api.cluster.gate.grant("bot-token", *rules_of(list(self.applied.values())))
+        kinds = (ROLE, CLUSTER_ROLE, ROLE_BINDING, CLUSTER_ROLE_BINDING)
+        store = self.api.cluster.store
+        applied = [one.document() for kind in kinds for one in store.all(kind)]
+        self.api.cluster.gate.grant("bot-token", *rules_of(applied))
         return Connection(lambda: self.api.client("bot"))
-
-    def _layout(self) -> Any:
-        data = next(one for (kind, _), one in self.applied.items() if kind == "ConfigMap")["data"]
-        return compile_policy(load_policy(data["policy.yaml"], "policy.yaml"))
 
     def _build(self, dockerfile: Path) -> None:
         copied = [
