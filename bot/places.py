@@ -33,4 +33,4 @@ def domain_of(engine: Engine, terms: Terms, grant: Admission) -> Domain:
 
 def domains_of(engine: Engine, terms: Terms, requests: Iterable[Request]) -> dict[str, Domain]:
     """The same for each request that holds a grant, by its id."""
-    return {r.id: domain_of(engine, terms, r.admission) for r in requests if r.admission}
+    return {r.id: domain_of(engine, terms, r.held) for r in requests if r.held}

@@ -44,7 +44,7 @@ def card_of(
     """Everything the card of a request shows at one moment."""
     workload = request.workload
     first = workload.pod_sets[0]
-    holding = request.admission if request.state.holding else None
+    holding = request.held if request.state.holding else None
     queue = holding.queue if holding is not None else workload.queue
     return CardView(
         request=request.id,
@@ -62,6 +62,7 @@ def card_of(
         gpus_per_pod=first.requests.get(GPU, 0),
         gpus=workload.gpus if holding is None else holding.gpus(workload),
         asked=workload.gpus,
+        given_back=0 if holding is None else request.granted - request.gpus,
         least=_least(workload),
         provision=first.node_selector.get(PROVISION_LABEL, ""),
         state=request.state,

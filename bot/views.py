@@ -138,11 +138,12 @@ class CardView:
     `buttons` that fit the state are the renderer's choice from `state`. `may_end` is false when
     it was drawn for one person who may not end it; a card for all to see leaves it true.
 
-    `gpus` are those it holds, `asked` all that it wants, which is more after a smaller start;
-    `least` are those of the smallest start that would do, 0 where only the whole does.
-    `provision` is there where one was asked for. `to_back` says that it is being stopped by hand
-    for nobody, and will wait at the back of its queue. `boost` is there while it counts with
-    another priority than its own. `family` is what it is a replica of.
+    `gpus` are those it holds, `given_back` those it was granted besides, whose pods are done;
+    `asked` all that it wants, which is more after a smaller start; `least` are those of the
+    smallest start that would do, 0 where only the whole does. `provision` is there where one was
+    asked for. `to_back` says that it is being stopped by hand for nobody, and will wait at the back
+    of its queue. `boost` is there while it counts with another priority than its own. `family` is
+    what it is a replica of.
     """
 
     request: str
@@ -179,6 +180,7 @@ class CardView:
     domain: tuple[tuple[str, str], ...] = ()
     longer: float | None = None
     asked: int = 0
+    given_back: int = 0
     least: int = 0
     provision: str = ""
     prospect: Prospect | None = None

@@ -224,7 +224,7 @@ def _stop(state: State, nomination: Nomination, running: Running, now: Seconds) 
         target_queue=running.admission.queue,
         preemptor_queue=state.layout.queues[nomination.queue].name,
         level=running.admission.queue,
-        gpus=running.workload.gpus,
+        gpus=running.gpus,
         ran=now - running.admission.at,
         at=now,
     )

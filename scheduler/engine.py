@@ -283,10 +283,9 @@ class Engine:
         )
 
     def running(self) -> tuple[tuple[Workload, Admission], ...]:
-        """Who holds capacity, by id, those who were told to stop included."""
+        """Who holds capacity, by id, those who were told to stop included, and what of it."""
         return tuple(
-            (running.workload, running.admission)
-            for _, running in sorted(self._state.running.items())
+            (running.workload, running.held) for _, running in sorted(self._state.running.items())
         )
 
     def reservations(self) -> tuple[Reservation, ...]:

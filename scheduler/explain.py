@@ -218,7 +218,7 @@ def _protected(
     figures: dict[str, Figure] = {
         "recall_at": at,
         "targets": len(targets),
-        "gpus": sum(running.workload.gpus for running in targets),
+        "gpus": sum(running.gpus for running in targets),
         "queue": state.layout.queues[nomination.queue].name,
     }
     return Verdict(reason=WaitReason.PROTECTED, figures=figures), targets
@@ -236,7 +236,7 @@ def _braked(
     figures: dict[str, Figure] = {
         "recall_at": at,
         "targets": len(targets),
-        "gpus": sum(running.workload.gpus for running in targets),
+        "gpus": sum(running.gpus for running in targets),
         "queue": state.layout.queues[first.queue].name,
     }
     return Verdict(reason=WaitReason.PROTECTED, figures=figures), targets
@@ -262,7 +262,7 @@ def _with_class(workload: Workload, verdict: Verdict) -> Verdict:
 def _waits_for(leaving: list[Running]) -> tuple[Verdict, Iterable[Running]]:
     figures: dict[str, Figure] = {
         "targets": len(leaving),
-        "gpus": sum(running.workload.gpus for running in leaving),
+        "gpus": sum(running.gpus for running in leaving),
     }
     verdict = Verdict(reason=WaitReason.WAITING_FOR_TARGETS, figures=figures)
     return verdict, leaving
@@ -363,15 +363,13 @@ def _topology(state: State, nomination: Nomination) -> tuple[Verdict, Iterable[R
 
 def _holders(running: Iterable[Running], now: Seconds) -> tuple[Holder, ...]:
     """The largest first, by id among equals. A lease that has run out ends now."""
-    largest = heapq.nsmallest(
-        HOLDERS_AT_MOST, running, key=lambda r: (-r.workload.gpus, r.workload.id)
-    )
+    largest = heapq.nsmallest(HOLDERS_AT_MOST, running, key=lambda r: (-r.gpus, r.workload.id))
     return tuple(
         Holder(
             workload=r.workload.id,
             team=r.workload.team,
             queue=r.admission.queue,
-            gpus=r.workload.gpus,
+            gpus=r.gpus,
             ends=_end(r, now),
         )
         for r in largest

@@ -126,10 +126,12 @@ def _running(running: Running) -> Running:
         running.admission,
         running.charge,
         running.columns,
+        running.gpus,
         running.preemptor,
         running.leaving,
         running.checkpoint,
         running.stuck,
+        running.alive,
     )
 
 
@@ -166,5 +168,6 @@ def _fork_waiting(state: State, other: State, *, brief: bool) -> None:
 
 
 def _claim(claim: Claim, waiting: Waiting) -> Claim:
-    targets = claim.targets.copy()
-    return Claim(waiting, claim.charge, claim.assignments, claim.queue, targets, claim.borrowing)
+    targets, borrowing = claim.targets.copy(), claim.borrowing
+    charge, assignments = claim.charge, claim.assignments
+    return Claim(waiting, charge, assignments, claim.queue, targets, borrowing, claim.eager)

@@ -126,6 +126,8 @@ class Intake:
         running = self._running(workload)
         self._state.settle()
         self._state.end(running, at)
+        for claim in self._state.claims.values() if running.stuck else ():
+            claim.eager = True
         self._state.ledger.let_go(running.workload.team, running.charge.amounts, at)
         self._state.stale_scores()
         self._state.release(self._state.realm[running.charge.queue])
@@ -181,7 +183,7 @@ class Intake:
             raise EngineError(f"{event.workload} was granted other pod sets than it has")
         number, team = running.charge.queue, running.workload.team
         state.ledger.let_go(team, running.charge.amounts, event.at)
-        state.recharge(running, state.charge_of(number, running.workload, event.alive))
+        state.recharge(running, event.alive)
         state.ledger.hold(team, running.charge.amounts, event.at)
         state.stale_scores()
         state.release(state.realm[number])

@@ -120,7 +120,7 @@ def _check_totals(state: State) -> None:
     staying = [r for r in state.running.values() if not r.leaving]
     for number in range(state.tree.queues):
         mine = [r for r in state.running.values() if r.charge.queue == number]
-        _require(state.gpus[number] == sum(r.workload.gpus for r in mine), "GPUs of a queue")
+        _require(state.gpus[number] == sum(r.gpus for r in mine), "GPUs of a queue")
         _require(state.count[number] == len(mine), "running count of a queue")
         ranks = sorted(r.rank for r in staying if r.charge.queue == number)
         _require(state.ranks[number] == ranks, "targets of a queue are out of order")

@@ -87,6 +87,8 @@ def start_claims(state: State, now: Seconds) -> list[Admission]:
     for claim in list(state.claims.values()):
         if state.queues[claim.queue].paused:
             continue
+        if claim.eager:
+            _hasten(state, claim)
         if not claim.targets and state.present.fits(claim.charge):
             del state.claims[claim.waiting.workload.id]
             admission = _admission(state, claim.waiting.workload.id, claim, now)
@@ -96,6 +98,27 @@ def start_claims(state: State, now: Seconds) -> list[Admission]:
             admissions.append(admission)
     state.join()
     return admissions
+
+
+def _hasten(state: State, claim: Claim) -> None:
+    """Promise a preemptor room that is free, if there is enough, in place of that of its targets.
+
+    Those who were stopped for it before, and were slow to go, would be back there first.
+    """
+    claim.eager = False
+    waiting = claim.waiting
+    if not claim.targets or waiting.workload.id in state.running:
+        return
+    state.future.discharge(claim.charge)
+    recalled = state.recall()
+    shape = next(shape for number, shape in waiting.shapes if number == claim.queue)
+    found = nominate(state, claim.queue, waiting, shape)
+    state.dismiss(recalled)
+    if found.outcome is Outcome.FIT and found.charge is not None:
+        claim.charge, claim.assignments = found.charge, found.assignments
+        claim.borrowing = found.level > 0
+        claim.targets.clear()
+    state.future.charge(claim.charge)
 
 
 def _admission(
@@ -373,7 +396,7 @@ def _preemption(state: State, nomination: Nomination, target: Target, now: Secon
         target_queue=running.admission.queue,
         preemptor_queue=state.layout.queues[nomination.queue].name,
         level=state.tree.names[node],
-        gpus=running.workload.gpus,
+        gpus=running.gpus,
         ran=now - running.admission.at,
         at=now,
     )

@@ -69,7 +69,7 @@ def _eviction(running: Running, lost: tuple[NodeName, ...], now: Seconds) -> Evi
         workload=running.workload.id,
         queue=running.admission.queue,
         lost=lost,
-        gpus=running.workload.gpus,
+        gpus=running.gpus,
         ran=now - running.admission.at,
         at=now,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scheduler.book import Charge
 from scheduler.flavors import Tried
@@ -24,17 +24,33 @@ class Running:
     """A workload that holds capacity. `preemptor` is set once it was told to stop.
 
     `checkpoint` is when it last saved its progress, None if that is not known. `stuck` says that
-    it was told to stop and does not go, so that nobody waits for its room any more.
+    it was told to stop and does not go, so that nobody waits for its room any more. `alive` is what
+    it has not given back of its admission, None for all of it; `gpus` are those that it holds.
     """
 
     workload: Workload
     admission: Admission
     charge: Charge
     columns: frozenset[int]
+    gpus: int
     preemptor: WorkloadId | None = None
     leaving: bool = False
     checkpoint: Seconds | None = None
     stuck: bool = False
+    alive: tuple[PodSetAssignment, ...] | None = None
+
+    @property
+    def held(self) -> Admission:
+        """Its grant, less what it has given back."""
+        if self.alive is None:
+            return self.admission
+        return replace(self.admission, assignments=self.alive)
+
+    def hold(self, alive: tuple[PodSetAssignment, ...] | None) -> int:
+        """It holds so much of its grant from now on; by how many GPUs that is more."""
+        before, self.alive = self.gpus, alive
+        self.gpus = self.held.gpus(self.workload)
+        return self.gpus - before
 
     @property
     def expected(self) -> bool:
@@ -94,7 +110,10 @@ class Waiting:
 
 @dataclass(slots=True, eq=False)
 class Claim:
-    """Capacity promised to a preemptor until its targets are gone and it has started."""
+    """Capacity promised to a preemptor until its targets are gone and it has started.
+
+    `eager`: somebody is gone for whom nobody waited any more, so that it may start on his room.
+    """
 
     waiting: Waiting
     charge: Charge
@@ -102,11 +121,13 @@ class Claim:
     queue: int
     targets: set[WorkloadId]
     borrowing: bool
+    eager: bool = False
 
 
 def running_of(workload: Workload, admission: Admission, charge: Charge) -> Running:
     """The record of somebody who starts."""
-    return Running(started(workload), admission, charge, columns_of(charge))
+    gpus = admission.gpus(workload)
+    return Running(started(workload), admission, charge, columns_of(charge), gpus)
 
 
 def columns_of(charge: Charge) -> frozenset[int]:

@@ -178,7 +178,7 @@ class State:
         if not claimed and self.future is not self.present:
             self.future.charge(running.charge)
         self.running[running.workload.id] = running
-        self.gpus[running.charge.queue] += running.workload.gpus
+        self.gpus[running.charge.queue] += running.gpus
         self.count[running.charge.queue] += 1
         self._rank(running)
         self.users.hold(running.workload, 1, running.admission.at)
@@ -191,6 +191,7 @@ class State:
             book.discharge(running.charge)
             book.charge(charge)
         running.admission, running.charge = admission, charge
+        self.gpus[charge.queue] += running.hold(None)
         self.outlook.add(running)
         self.turnover[charge.queue] += 1
         self.reservations.touch(running.workload.id)
@@ -264,7 +265,7 @@ class State:
         self.users.hold(running.workload, -1, at)
         del self.running[running.workload.id]
         self.broken.pop(running.workload.id, None)
-        self.gpus[running.charge.queue] -= running.workload.gpus
+        self.gpus[running.charge.queue] -= running.gpus
         self.count[running.charge.queue] -= 1
         if running.leaving:
             del self.leaving[running.workload.id]
@@ -296,15 +297,16 @@ class State:
         self.turnover[running.charge.queue] += 1
         insort(self.ranks[running.charge.queue], running.rank)
 
-    def recharge(self, running: Running, charge: Charge) -> None:
+    def recharge(self, running: Running, alive: tuple[PodSetAssignment, ...]) -> None:
         """Somebody holds more or less than before, while he runs."""
-        books = self.books if running.expected else (self.present,)
+        charge = self.charge_of(running.charge.queue, running.workload, alive)
         if not running.leaving:
             self._unrank(running)
-        for book in books:
+        for book in self.books if running.expected else (self.present,):
             book.discharge(running.charge)
             book.charge(charge)
         running.charge, running.columns = charge, columns_of(charge)
+        self.gpus[charge.queue] += running.hold(alive)
         self.reservations.touch(running.workload.id)
         if not running.leaving:
             self._rank(running)

@@ -85,7 +85,8 @@ class Request:
     `ending` is the final state that a STOPPING request is on its way to; `ended_by` the
     person who asked for it. `lease_ends` is set while it holds GPUs, if it has a lease.
     `run_for` is how long a simulated gang will really run (trace load), in seconds. Without a
-    `recipe` it is a hold: its owner makes the pods. `ref` is the object of the cluster that it
+    `recipe` it is a hold: its owner makes the pods. `kept` is what it has not given back of its
+    admission while it goes on, None where that is all. `ref` is the object of the cluster that it
     stands for (Source.CLUSTER). `head` is the replica whose id and card stand for its whole
     family: the first one, which may be this one or have ended.
     """
@@ -99,6 +100,7 @@ class Request:
     changed: dt.datetime
     attempt: int = 0
     admission: Admission | None = None
+    kept: Admission | None = None
     started: dt.datetime | None = None
     lease_ends: dt.datetime | None = None
     ending: RequestState | None = None
@@ -122,8 +124,18 @@ class Request:
         return f"{self.id}/{self.attempt}"
 
     @property
+    def held(self) -> Admission | None:
+        """What it was granted last, less what it has given back."""
+        return self.admission if self.kept is None else self.kept
+
+    @property
     def gpus(self) -> int:
         """GPUs that it holds or held last; those it asks for if it never held any."""
+        return self.workload.gpus if self.held is None else self.held.gpus(self.workload)
+
+    @property
+    def granted(self) -> int:
+        """The same, with those that it has given back."""
         asked = self.workload.gpus
         return asked if self.admission is None else self.admission.gpus(self.workload)
 

@@ -30,6 +30,7 @@ class Changes(TypedDict, total=False):
     workload: Workload
     attempt: int
     admission: Admission | None
+    kept: Admission | None
     started: dt.datetime | None
     lease_ends: dt.datetime | None
     ending: RequestState | None

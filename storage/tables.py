@@ -105,6 +105,7 @@ class RequestRow(Row, table=True):
     attempt: int = _whole()
     workload: Workload = Field(sa_column=Column(Packed(Workload), nullable=False))
     admission: Admission | None = Field(sa_column=Column(Packed(Admission), nullable=True))
+    kept: Admission | None = Field(sa_column=Column(Packed(Admission), nullable=True))
     started: dt.datetime | None = _instant(optional=True)
     lease_ends: dt.datetime | None = _instant(optional=True)
     ending: RequestState | None = _choice(RequestState, optional=True)

@@ -308,7 +308,8 @@ class Start:
 
     `run_for` is how long a simulated gang will run by itself, None if until it is stopped.
     `ref` is the object that starts. `recipe` is what the cluster makes for it. Without either
-    it is a hold: its owner's pods are let in.
+    it is a hold: its owner's pods are let in. `kept` is what a gang that runs has not given back
+    (`Shrunk`), None where that is all: a cluster that was not there cannot know.
     """
 
     workload: Workload
@@ -317,6 +318,7 @@ class Start:
     run_for: Seconds | None = None
     recipe: Recipe | None = None
     ref: ObjectRef | None = None
+    kept: tuple[PodSetAssignment, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,7 +76,7 @@ def say_ended(ledger: Ledger, request: Request, ran: float) -> None:
         name=request.workload.name,
         owner=request.workload.owner,
         state=request.state,
-        gpus=request.gpus,
+        gpus=request.granted,
         ran=ran,
         gpu_hours=ledger.charged(request.id),
         by=request.ended_by,

@@ -59,6 +59,7 @@ def start(request: Request, admission: Admission) -> Start:
         run_for=request.run_for,
         recipe=request.recipe,
         ref=request.ref,
+        kept=None if request.kept is None else request.kept.assignments,
     )
 
 
@@ -77,9 +78,10 @@ def _repair(ledger: Ledger, repair: Repair) -> tuple[NodeName, ...]:
         reason="repaired",
         details={"lost": list(repair.lost), "to": list(to), "repair": repair.admission.repairs},
         admission=repair.admission,
+        kept=None,  # its pods may come anew
     )
     announce.say_repaired(ledger, mended, repair, to)
-    ledger.resize(mended, mended.gpus)  # also what it had given back
+    ledger.resize(mended)  # also what it had given back
     ledger.act(replacement(mended, repair.admission))
     return to
 
@@ -110,6 +112,7 @@ def admit(ledger: Ledger, terms: Terms, admission: Admission, domain: Domain) ->
         details={"queue": admission.queue, "borrowing": admission.borrowing},
         attempt=request.attempt + 1,
         admission=admission,
+        kept=None,
         lease_ends=None if lease is None else ledger.at + dt.timedelta(seconds=lease),
         starving_since=None,
     )

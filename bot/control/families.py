@@ -169,7 +169,7 @@ def say_ended(ledger: Ledger, request: Request, ran: Seconds) -> None:
     one = notices.ReplicaArgs(
         request=request.id,
         name=request.workload.name,
-        gpus=request.gpus,
+        gpus=request.granted,
         ran=ran,
         failed=request.state is RequestState.FAILED,
     )

@@ -267,9 +267,9 @@ class Ledger:
         """Charge what a request holds to its new owner and team from now on."""
         self._handed.append(request)
 
-    def resize(self, request: Request, gpus: int) -> None:
-        """Charge a request for so many GPUs from now on."""
-        self._resized[request.decision] = gpus
+    def resize(self, request: Request) -> None:
+        """Charge a request for the GPUs that it holds from now on."""
+        self._resized[request.decision] = request.gpus
 
     def gauge(self, gauge: Gauge) -> None:
         """Keep a sample of the cluster."""

@@ -93,8 +93,8 @@ def _progress(engine: Engine, ledger: Ledger, event: Shrunk | Saved) -> None:
     else:
         engine.apply(events.Counted(workload=event.workload, alive=event.left, at=event.at))
         if request.admission is not None:
-            left = replace(request.admission, assignments=event.left)
-            ledger.resize(request, left.gpus(request.workload))
+            kept = replace(request.admission, assignments=event.left)
+            ledger.resize(ledger.amend(request.id, kept=kept))
 
 
 def _gone(engine: Engine, ledger: Ledger, event: Gone) -> None:
@@ -166,7 +166,7 @@ def requeue(engine: Engine, ledger: Ledger, request: Request, kind: EndKind) -> 
     if request.workload.queue not in known:
         log.error("%s was in %s, which the policy lacks", request.id, request.workload.queue)
         back = ledger.move(
-            request.id, S.WAITING, reason=f"pods-{kind}", started=None, lease_ends=None
+            request.id, S.WAITING, reason=f"pods-{kind}", started=None, lease_ends=None, kept=None
         )
         orders.drop(ledger, back, LOOP, reason="queue-gone")
         return
@@ -184,6 +184,7 @@ def requeue(engine: Engine, ledger: Ledger, request: Request, kind: EndKind) -> 
         reason=reason,
         started=None,
         lease_ends=None,
+        kept=None,
         workload=replace(workload, created=waits.created, queued=waits.queued, barred=waits.barred),
     )
     if back.source is not Source.TRACE:  # an explanation costs more than a move

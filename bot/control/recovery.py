@@ -132,6 +132,9 @@ def _restore(
         engine.apply(
             events.Restored(workload=request.workload, admission=request.admission, leaving=leaving)
         )
+        if request.kept is not None:
+            kept = request.kept.assignments
+            engine.apply(events.Counted(workload=request.workload.id, alive=kept, at=ledger.now))
     except EngineError:
         log.exception("%s cannot hold what it was granted: stopping it", request.id)
         leaving = True  # its end, once seen, says what becomes of it
@@ -151,7 +154,15 @@ def _restore(
         ledger.act(start(request, request.admission))
     elif observed.admission.repairs < request.admission.repairs:
         ledger.act(replacement(request, request.admission))
-    elif request.state is S.ADMITTED and observed.state is PodsState.RUNNING:
+    else:
+        _take_up(engine, ledger, request, observed)
+
+
+def _take_up(engine: Engine, ledger: Ledger, request: Request, observed: Observed) -> None:
+    """A gang that goes on as it was granted; what it gave back the cluster need not know."""
+    if request.kept is not None and request.admission is not None:
+        ledger.act(start(request, request.admission))
+    if request.state is S.ADMITTED and observed.state is PodsState.RUNNING:
         ledger.move(request.id, S.RUNNING, reason="pods-ready", started=ledger.at)
     else:
         for node in observed.missing:

@@ -49,7 +49,7 @@ def _say(ledger: Ledger, request: Request, grace: Seconds) -> None:
         owner=request.workload.owner,
         team=request.workload.team,
         gpus=request.gpus,
-        nodes=() if request.admission is None else nodes_of(request.admission, request),
+        nodes=() if request.held is None else nodes_of(request.held, request),
         told=request.changed.timestamp(),
         grace=grace,
     )

@@ -61,7 +61,7 @@ def foresee_preemption(
     engine: Engine, wish: Wish, target: Request, winner: Request | None, now: Seconds
 ) -> Preview | None:
     """Who is stopped for whom; None if that would not start even then."""
-    if target.admission is None:
+    if target.held is None:
         return None
     if winner is not None:
         try:
@@ -71,7 +71,7 @@ def foresee_preemption(
         if not helps:
             return None
     starts = 0 if winner is None else winner.workload.gpus
-    hit = Hit.of(target.workload, target.admission, now)
+    hit = Hit.of(target.workload, target.held, now)
     return Preview(wish=wish, where=target.id, hits=(hit,), starts=starts)
 
 

@@ -18,8 +18,8 @@ wait wait, where pods are, in which order a queue stands, when those who wait ar
 (`forecast`, null for never as far as is known) and when the engine next has something to do by
 itself (`alarm`). `late` and `unplaced` were not whole in time, so many times in a row, by their own
 fault or for want of room. `lapse` are those whose lease is over, which protects them no more;
-`gone-for-good` are nodes whose pods are lost. A step that is `undecided` runs
-no cycle.
+`gone-for-good` are nodes whose pods are lost, `stuck` those who were told to stop and do not. A
+step that is `undecided` runs no cycle.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from scheduler.events import (
     QueuePaused,
     QueueResumed,
     Restored,
+    Stuck,
     Submitted,
     Unprotected,
     UsageRestored,
@@ -89,6 +90,7 @@ QUEUE_KEYS = {
 STEP_KEYS = {
     "submit", "gone", "finish", "withdraw", "fail", "node", "lose", "later", "expect", "pause",
     "resume", "checkpoint", "alive", "gone-for-good", "undecided", "lapse", "late", "unplaced",
+    "stuck",
 }  # fmt: skip
 EXPECT_KEYS = {
     "admitted", "preempted", "waiting", "where", "figures", "rules", "flips", "order", "alarm",
@@ -248,6 +250,8 @@ class Scenario:
             self._count(one, nodes)
         for one in step.get("lapse", []):
             self.engine.apply(Unprotected(workload=WorkloadId(one)))
+        for one in step.get("stuck", []):
+            self.engine.apply(Stuck(workload=WorkloadId(one)))
         for queue in step.get("pause", []):
             self.engine.apply(QueuePaused(queue=queue))
         for queue in step.get("resume", []):

@@ -38,6 +38,7 @@ def test_what_is_added_is_read_back(store: Store) -> None:
         state=S.STOPPING,
         attempt=2,
         admission=admission("R-1001"),
+        kept=dataclasses.replace(admission("R-1001"), assignments=()),
         started=later(61),
         lease_ends=later(9000),
         ending=S.RELEASED,

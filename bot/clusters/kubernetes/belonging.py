@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from bot.clusters.kubernetes.facts import Amounts, PodFacts
 from bot.clusters.kubernetes.gangs import Gang, decision_of, is_granted, is_over
@@ -72,42 +72,6 @@ class Belonging:
         for gang in self._by_object.values():
             found += self._granted_to(gang)
         return found
-
-    def recall_given_back(self) -> None:
-        """Find out which places gangs had given back before the bot started anew.
-
-        They were given to others since, so that more is granted of a node than it has: whoever
-        was granted it first has given back what no pod of his is on.
-        """
-        over = self.granted()
-        for node in [NodeName(name) for name in over]:
-            known = self._mirror.nodes.items.get(node)
-            over[node] -= over[node] if known is None else known.capacity.get(GPU, 0)
-        over = +over
-        gangs = sorted(self._by_object.values(), key=lambda gang: gang.admission.at)
-        last = {node: gang.decision for gang in gangs for node in gang.nodes}
-        for gang in gangs if over else ():
-            empty = [n for n in gang.nodes & over.keys() if last[n] != gang.decision]
-            if empty and gang.left is None:
-                self._give_back(gang, over, empty)
-
-    def _give_back(self, gang: Gang, over: Counter[NodeName], nodes: Sequence[NodeName]) -> None:
-        pods = [pod for pod in self._mirror.pods_of(gang.ref.uid) if pod.occupies]
-        if not pods or not all(pod.ready and pod.node in gang.nodes for pod in pods):
-            return  # it is only about to start
-        each, left = self._gpus_of_each(gang), {}
-        for part in gang.admission.assignments:
-            mine = [pod for pod in pods if pod.part is None or pod.part[0] == part.name]
-            held = Counter(pod.node for pod in mine)
-            kept = []
-            for node in gang.places_in(part):
-                held[node] -= 1
-                if node in nodes and held[node] < 0 and over[node] > 0:
-                    over[node] -= each.get(part.name, gang.gpus)
-                else:
-                    kept.append(node)
-            left[part.name] = tuple(kept)
-        gang.left = left
 
     def _granted_to(self, gang: Gang) -> Counter[NodeName]:
         each = self._gpus_of_each(gang)

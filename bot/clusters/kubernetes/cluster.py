@@ -35,7 +35,15 @@ from bot.clusters.kubernetes.belonging import Belonging
 from bot.clusters.kubernetes.connection import Connection, Refused
 from bot.clusters.kubernetes.facts import JOB_SET
 from bot.clusters.kubernetes.fleet import PATIENCE, Fleet
-from bot.clusters.kubernetes.gangs import Gang, end_of, gang_on, is_later, is_ready, ref_of
+from bot.clusters.kubernetes.gangs import (
+    Gang,
+    end_of,
+    gang_on,
+    is_later,
+    is_ready,
+    ref_of,
+    slots_of,
+)
 from bot.clusters.kubernetes.groups import GROUP, POD
 from bot.clusters.kubernetes.holds import Holds
 from bot.clusters.kubernetes.jobs import CHANGED, JobGangs
@@ -92,7 +100,6 @@ class KubernetesCluster:
         self._touched: set[NodeName] = set()
         self._again: set[str] = set()
         self._later: set[str] = set()  # what is to be looked at again the time after
-        self._anew = False  # an engine is there that takes all to have what they were granted
         self._unmarked: set[str] = set()  # adopted pods that do not show it yet
         self._refused: list[tuple[str, Refused]] = []
         self._jobs = JobGangs(connection, self.mirror, self.writer, self.fleet, layout)
@@ -148,7 +155,6 @@ class KubernetesCluster:
             self._events.clear()
             self._touched.clear()
             self._asked.forget()
-            self._anew = True
             self.fleet.recall(now)  # which nodes are lost decides which gangs hold something
             self._find_gangs(now)
             nodes = self.fleet.all()  # what gangs hold is not counted as others'
@@ -177,9 +183,6 @@ class KubernetesCluster:
             self._hear_refusals(now)
             changes = self.mirror.take_changes()
             self._again.update(self._pods.overdue(now))
-            if self._anew:
-                self._belonging.recall_given_back()
-                self._anew = False
             failed = set(self.fleet.failed)
             nodes = list(self.fleet.news(changes.nodes | self._touched, now))
             self._touched.clear()
@@ -251,7 +254,7 @@ class KubernetesCluster:
 
     def _observed(self, gang: Gang) -> Observed:
         pods = self.mirror.pods_of(gang.ref.uid) or self._pods.pods_of(gang)
-        gang.saved, gang.untold, gang.bereft = None, True, False
+        gang.saved, gang.told, gang.bereft = None, None, False
         # What is not under way was done, or dropped while another led: then it is sent again.
         gang.pinned = {uid: node for uid, node in gang.pinned.items() if self.writer.busy(uid)}
         hold = _is_hold(gang)
@@ -323,7 +326,10 @@ class KubernetesCluster:
     # ---- what is done
 
     def _start(self, action: Start, now: Seconds) -> None:
-        if self._told_again(action) or action.decision in self._gangs:
+        if self._told_again(action):
+            return
+        if action.decision in self._gangs:
+            self._recall_kept(self._gangs[action.decision], action)
             return
         gang = self._gang_of(action)
         other = self._by_object.get(gang.ref.uid)
@@ -353,7 +359,7 @@ class KubernetesCluster:
             ref = ObjectRef(
                 kind="Job", namespace=meta["namespace"], name=meta["name"], uid=action.decision
             )
-        return Gang(
+        gang = Gang(
             workload=request,
             decision=action.decision,
             admission=action.admission,
@@ -363,6 +369,8 @@ class KubernetesCluster:
             gpus=max((pods.requests.get(GPU, 0) for pods in action.workload.pod_sets), default=0),
             each={pods.name: pods.requests for pods in action.workload.pod_sets},
         )
+        gang.give_back(action.kept)
+        return gang
 
     def _kind(self, gang: Gang) -> JobGangs | Holds | PodGangs:
         if gang.ref.kind in {POD, GROUP}:
@@ -382,8 +390,14 @@ class KubernetesCluster:
             self._remember(gone)
             self._ask_later(action)
             return
+        self._recall_kept(gang, action.begun)
         self._kind(gang).stop(gang, action.grace, now)
         self._again.add(gang.ref.uid)
+
+    def _recall_kept(self, gang: Gang, start: Start | None) -> None:
+        """What a gang gave back before we were there is others'."""
+        gang.give_back(None if start is None else start.kept)
+        self._touched |= gang.nodes
 
     def _recall(self, stop: Stop) -> Gang | None:
         """A gang of pods that were let go before we were there, which is to be stopped."""
@@ -400,7 +414,7 @@ class KubernetesCluster:
         gang = self._gangs.get(action.decision)
         if gang is None or action.admission.repairs <= gang.admission.repairs:
             return
-        self._touched |= gang.nodes | set(_nodes(action))
+        self._touched |= gang.nodes | set(slots_of(action.admission))
         self._kind(gang).replace(gang, action.admission)
         self._again.add(gang.ref.uid)
 
@@ -494,7 +508,3 @@ class KubernetesCluster:
 
 def _is_hold(gang: Gang) -> bool:
     return gang.ref.kind == HOLD
-
-
-def _nodes(action: Replace) -> list[NodeName]:
-    return [node for part in action.admission.assignments for node, _ in part.nodes]

@@ -40,7 +40,7 @@ class Gang:
     `ordered`: some of its pods come when others are ready. `left` are the places of each pod set
     that it has not given back, None for all; `saved` is when it saved its progress, as was told,
     and `unsaved` what it said of that and cannot be; `grown` how many pods it has beyond its
-    grant, as was told. `untold`: a new engine is there, which takes it to have all. `announced` is
+    grant, as was told. `told` is what of `left` the engine knows, None for all. `announced` is
     what its object says of when it will be stopped: that is believed only if it is to be stopped.
     `asked` is when that was last asked for; `unbegun`: its object has answered, after all that was
     sent, that it never began.
@@ -70,7 +70,7 @@ class Gang:
     saved: Seconds | None = None
     unsaved: set[str] = field(default_factory=set)
     grown: int = 0
-    untold: bool = True
+    told: Mapping[str, tuple[NodeName, ...]] | None = None
     pinned: dict[str, NodeName] = field(default_factory=dict)
     hurt: set[NodeName] = field(default_factory=set)
     evicted: set[str] = field(default_factory=set)
@@ -88,6 +88,13 @@ class Gang:
     def places_in(self, part: PodSetAssignment) -> tuple[NodeName, ...]:
         """The same of one pod set."""
         return slots_in(part) if self.left is None else self.left[part.name]
+
+    def give_back(self, kept: Sequence[PodSetAssignment] | None) -> None:
+        """Take what the engine knows that it kept for what is left, unless less is by now."""
+        if kept is None:
+            return
+        self.told = {part.name: slots_in(part) for part in kept}
+        self.left = self.told if self.left is None else self.left
 
     @property
     def room(self) -> dict[NodeName, int]:

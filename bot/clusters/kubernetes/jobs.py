@@ -17,6 +17,7 @@ from bot.clusters.kubernetes.facts import PodFacts
 from bot.clusters.kubernetes.fleet import Fleet
 from bot.clusters.kubernetes.gangs import (
     Gang,
+    decision_of,
     end_of,
     form_of,
     is_ready,
@@ -189,7 +190,7 @@ class JobGangs:
             gang.ending = EndKind.LOST
             self.suspend(gang)
             return
-        gang.admission, gang.left = admission, None
+        gang.admission, gang.left, gang.told = admission, None, None
         gang.hurt.clear()
         gang.running = False
         self._send(gang, "mend", patches.change_grant(gang))
@@ -282,6 +283,8 @@ class JobGangs:
         self.suspend(gang)
 
     def _send_pods(self, gang: Gang, pods: tuple[PodFacts, ...]) -> None:
+        begun = any(decision_of(pod) == gang.decision for pod in pods)  # then it was whole
+        gang.whole = gang.whole or begun
         places = self._places(gang, pods)
         alive = [pod for pod in pods if not pod.finished and not pod.terminating]
         gang.whole = gang.whole or len(alive) >= len(gang.slots)

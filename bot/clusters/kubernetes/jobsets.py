@@ -11,7 +11,7 @@ from bot.clusters.kubernetes.connection import STEPS
 from bot.clusters.kubernetes.facts import PodFacts
 from bot.clusters.kubernetes.gangs import Gang, is_granted, path_of, seats, slots_in
 from bot.clusters.kubernetes.jobs import JobGangs
-from bot.clusters.kubernetes.progress import needed_in
+from bot.clusters.kubernetes.progress import still_needed_in
 from bot.clusters.kubernetes.works import JobSetFacts, WorkFacts
 from scheduler.model import NodeName
 
@@ -42,7 +42,7 @@ class JobSetGangs(JobGangs):
         if job_set is None:
             return {}
         parts = gang.admission.assignments
-        need = sum(needed_in(gang, job_set, part, pods) for part in parts)
+        need = sum(still_needed_in(gang, job_set, part, pods) for part in parts)
         gang.whole = gang.whole or gang.ordered or len(alive) >= need
         if not gang.whole:
             return {}

@@ -44,9 +44,11 @@ def news_of(
         return
     parts = gang.admission.assignments
     left = {part.name: _left(gang, job, part, pods) for part in parts}
-    untold, gang.untold = gang.untold, False
-    if left != {part.name: slots_in(part) if untold else gang.places_in(part) for part in parts}:
+    whole = {part.name: slots_in(part) for part in parts}
+    if left != (gang.left or whole):
         gang.left = left
+    if left != (gang.told or whole):
+        gang.told = left
         yield Shrunk(
             workload=gang.workload,
             decision=gang.decision,
@@ -83,6 +85,13 @@ def needed_in(
     return min(part.count, max(0, part.count - done))
 
 
+def still_needed_in(
+    gang: Gang, job_set: JobSetFacts, part: PodSetAssignment, pods: Sequence[PodFacts]
+) -> int:
+    """The same, but for those whose places it has given back: what is done may be gone."""
+    return min(needed_in(gang, job_set, part, pods), len(gang.places_in(part)))
+
+
 def _done_of_jobs(gang: Gang, part: ReplicatedJob, pods: Sequence[PodFacts]) -> Iterator[int]:
     """Of each Job of a part, how many of the pods that were granted have succeeded."""
     of_jobs: dict[int, list[PodFacts]] = {}
@@ -104,7 +113,7 @@ def is_on(gang: Gang, job: WorkFacts, pods: Sequence[PodFacts]) -> bool:
     good = [pod for pod in good if pod.node in gang.nodes]
     if isinstance(job, JobSetFacts):
         return all(
-            len(_in_part(part, good)) >= needed_in(gang, job, part, pods)
+            len(_in_part(part, good)) >= still_needed_in(gang, job, part, pods)
             for part in gang.admission.assignments
         )
     if not isinstance(job, JobFacts) or (job.completions is None and not gang.running):

@@ -144,6 +144,9 @@ CARDS = {
         domain=(("block", "h100-block-001"), ("rack", "h100-rack-003")),
         nodes=(("h100-0051", 8), ("h100-0052", 8)),
     ),
+    "given-back": dataclasses.replace(
+        RUNNING, pods=1, gpus=8, asked=16, given_back=8, nodes=NODES[:1]
+    ),
     "starting": dataclasses.replace(RUNNING, state=RequestState.ADMITTED),
     "running": RUNNING,
     "overdue": dataclasses.replace(RUNNING, lease_ends=NOW - HOUR),

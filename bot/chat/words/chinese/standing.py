@@ -65,7 +65,7 @@ class Standing(Families):
             terms.append(say("{topology}", topology=self.topology(card.topology)))
         if card.provision:
             terms.append(say("{provision}", provision=self.provision(card.provision)))
-        if card.asked > card.gpus:
+        if card.asked > card.gpus + card.given_back:
             terms.append(say("共申请 {asked}", asked=self.gpus(card.asked)))
         elif card.least and card.state is RequestState.WAITING:
             terms.append(say("至少 {least}", least=self.gpus(card.least)))
@@ -153,7 +153,14 @@ class Standing(Families):
             )
         else:
             return say("Pod 退出后，卡立即空出。")
-        return join("", [first, self._lease(card)])
+        return join("", [first, self._given_back(card), self._lease(card)])
+
+    def _given_back(self, card: CardView) -> Markup:
+        """What of its grant is others' already; empty where it holds all of it."""
+        if not card.given_back:
+            return Markup()
+        back, whole = self.gpus(card.given_back), self.gpus(card.gpus + card.given_back)
+        return say("已归还 {back}（共获得 {whole}），相应的 pod 已完成。", back=back, whole=whole)
 
     def _lease(self, card: CardView) -> Markup:
         if card.lease_ends is None:
@@ -190,6 +197,8 @@ class Standing(Families):
         if card.opens is not None:
             return self.family_row(card.opens, owner)
         parts = [self.headline(card), owner or Markup()]
+        if card.given_back:
+            parts.append(say("已归还 {back}", back=self.gpus(card.given_back)))
         if card.state is RequestState.WAITING and card.explanation is not None:
             why = card.explanation
             place = say("排{place}", place=self.place_in_line(why.position))

@@ -65,7 +65,7 @@ class Standing(Families):
             terms.append(say("{topology}", topology=card.topology))
         if card.provision:
             terms.append(say("{provision}", provision=card.provision))
-        if card.asked > card.gpus:
+        if card.asked > card.gpus + card.given_back:
             terms.append(say("of {asked} asked for", asked=self.gpus(card.asked)))
         elif card.least and card.state is RequestState.WAITING:
             terms.append(say("at least {least}", least=self.gpus(card.least)))
@@ -149,7 +149,15 @@ class Standing(Families):
             return say(text)
         else:
             return say("Its GPUs are free as soon as its pods are gone.")
-        return join(" ", [first, self._lease(card)])
+        return join(" ", [first, self._given_back(card), self._lease(card)])
+
+    def _given_back(self, card: CardView) -> Markup:
+        """What of its grant is others' already; empty where it holds all of it."""
+        if not card.given_back:
+            return Markup()
+        whole = self.gpus(card.gpus + card.given_back)
+        text = "It has given back {back:,} of {whole}, whose pods are done."
+        return say(text, back=card.given_back, whole=whole)
 
     def _lease(self, card: CardView) -> Markup:
         if card.lease_ends is None:
@@ -186,6 +194,8 @@ class Standing(Families):
         if card.opens is not None:
             return self.family_row(card.opens, owner)
         parts = [self.headline(card), owner or Markup()]
+        if card.given_back:
+            parts.append(say("{back} given back", back=self.gpus(card.given_back)))
         if card.state is RequestState.WAITING and card.explanation is not None:
             why = card.explanation
             place = say("{place} in line", place=self.ordinal(why.position))
