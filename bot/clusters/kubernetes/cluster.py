@@ -30,7 +30,6 @@ from bot.clusters.base import (
     Stop,
     Unwanted,
 )
-from bot.clusters.kubernetes import patches
 from bot.clusters.kubernetes.belonging import Belonging
 from bot.clusters.kubernetes.connection import Connection, Refused
 from bot.clusters.kubernetes.facts import JOB_SET
@@ -48,20 +47,19 @@ from bot.clusters.kubernetes.groups import GROUP, POD
 from bot.clusters.kubernetes.holds import Holds
 from bot.clusters.kubernetes.jobs import CHANGED, JobGangs
 from bot.clusters.kubernetes.jobsets import JobSetGangs
-from bot.clusters.kubernetes.mirror import Changes, Mirror, hold_key, request_of_hold
+from bot.clusters.kubernetes.mirror import Changes, Mirror, request_of_hold
 from bot.clusters.kubernetes.outside import seen_pod
 from bot.clusters.kubernetes.pods import PodGangs
 from bot.clusters.kubernetes.remarks import Remarks
+from bot.clusters.kubernetes.starts import gang_of, is_hold
 from bot.clusters.kubernetes.templates import Templates
 from bot.clusters.kubernetes.waiting import Asked, is_at_gate
 from bot.clusters.kubernetes.watched import watchers_of
 from bot.clusters.kubernetes.watching import Pace
 from bot.clusters.kubernetes.writing import CONFLICT, Writer
 from scheduler.layout import Layout
-from scheduler.model import GPU, NodeName, Seconds
-from storage.records import ObjectRef
+from scheduler.model import NodeName, Seconds
 
-HOLD = "Hold"  # the kind of a grant without an object
 SILENT_AT_MOST = 150.0  # seconds: a watch is heard of each minute, a broken one found after 90
 ASKED_AGAIN = 60.0  # seconds after which the end of a gang is asked for once more
 STUCK_AT_MOST = 30.0  # seconds without any write getting through, while some are to be sent
@@ -257,7 +255,7 @@ class KubernetesCluster:
         gang.saved, gang.told, gang.bereft = None, None, False
         # What is not under way was done, or dropped while another led: then it is sent again.
         gang.pinned = {uid: node for uid, node in gang.pinned.items() if self.writer.busy(uid)}
-        hold = _is_hold(gang)
+        hold = is_hold(gang)
         gang.hurt = {node for node in gang.nodes if not self.fleet.usable(node)}
         gang.running = is_ready(gang, pods) if not hold else not gang.hurt
         if gang.stop_at is not None or gang.stopping:
@@ -331,7 +329,7 @@ class KubernetesCluster:
         if action.decision in self._gangs:
             self._recall_kept(self._gangs[action.decision], action)
             return
-        gang = self._gang_of(action)
+        gang = gang_of(action, self._templates)
         other = self._by_object.get(gang.ref.uid)
         if other is not None:  # what its object says of its decision is not what was decided
             del self._gangs[other.decision]
@@ -350,32 +348,10 @@ class KubernetesCluster:
                 self._events.append(Unwanted(uid=gang.ref.uid, at=now))
             self._end(gang, end, now)
 
-    def _gang_of(self, action: Start) -> Gang:
-        """What a Start is about: an object of people's, one that is still to be made, or a hold."""
-        ref, made, request = action.ref, None, action.workload.id
-        if action.recipe is not None and self._templates is not None:
-            made = self._templates.make(action.workload, action.recipe, action.decision)
-            meta = made["metadata"]
-            ref = ObjectRef(
-                kind="Job", namespace=meta["namespace"], name=meta["name"], uid=action.decision
-            )
-        gang = Gang(
-            workload=request,
-            decision=action.decision,
-            admission=action.admission,
-            ref=ref or ObjectRef(kind=HOLD, namespace="", name=request, uid=hold_key(request)),
-            made=made,
-            marks=patches.adopt(action) if ref is not None and ref.adopted else None,
-            gpus=max((pods.requests.get(GPU, 0) for pods in action.workload.pod_sets), default=0),
-            each={pods.name: pods.requests for pods in action.workload.pod_sets},
-        )
-        gang.give_back(action.kept)
-        return gang
-
     def _kind(self, gang: Gang) -> JobGangs | Holds | PodGangs:
         if gang.ref.kind in {POD, GROUP}:
             return self._pods
-        if _is_hold(gang):
+        if is_hold(gang):
             return self._holds
         return self._job_sets if gang.ref.kind == JOB_SET else self._jobs
 
@@ -403,7 +379,7 @@ class KubernetesCluster:
         """A gang of pods that were let go before we were there, which is to be stopped."""
         if stop.begun is None:
             return None
-        gang = self._gang_of(stop.begun)
+        gang = gang_of(stop.begun, self._templates)
         kind = self._kind(gang)
         if isinstance(kind, JobGangs) or not kind.has_begun(gang):
             return None
@@ -504,7 +480,3 @@ class KubernetesCluster:
             if gang is not None and not gang.seen:
                 changed = gang.made is None and why.status in _CHANGED
                 self._end(gang, EndKind.STOPPED if changed else EndKind.FAILED, now)
-
-
-def _is_hold(gang: Gang) -> bool:
-    return gang.ref.kind == HOLD

@@ -31,8 +31,7 @@ from scheduler.model import (
 from storage.records import Person, Role
 from storage.states import RequestState
 
-NOW = 1_767_614_400.0  # 2026-01-05 12:00 UTC
-HOUR = 3600.0
+NOW, HOUR = 1_767_614_400.0, 3600.0  # 2026-01-05 12:00 UTC
 ANN, BOB, CAT = "U0ANN", "U0BOB", "U0CAT"
 NAMES = {ANN: "Ann Meyer", BOB: "Bob Okoye", CAT: "Cat Lindqvist"}
 
@@ -144,9 +143,7 @@ CARDS = {
         domain=(("block", "h100-block-001"), ("rack", "h100-rack-003")),
         nodes=(("h100-0051", 8), ("h100-0052", 8)),
     ),
-    "given-back": dataclasses.replace(
-        RUNNING, pods=1, gpus=8, asked=16, given_back=8, nodes=NODES[:1]
-    ),
+    "given-back": dataclasses.replace(RUNNING, pods=1, gpus=8, given_back=8, nodes=NODES[:1]),
     "starting": dataclasses.replace(RUNNING, state=RequestState.ADMITTED),
     "running": RUNNING,
     "overdue": dataclasses.replace(RUNNING, lease_ends=NOW - HOUR),
