@@ -7,7 +7,7 @@ is written: nothing is created half.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from rapidfuzz import process
@@ -203,17 +203,30 @@ def topology_of(
     )
 
 
-def laid(pod_sets: Sequence[PodSet], asked: TopologyRequest | None) -> tuple[PodSet, ...]:
+def laid(
+    pod_sets: Sequence[PodSet], asked: TopologyRequest | None, known: Collection[str]
+) -> tuple[PodSet, ...]:
     """The pod sets of one gang, and where each shall lie.
 
     A leader, one pod, lies in the domain of its workers if both can run on the same nodes; other
-    pod sets lie in one domain each.
+    pod sets lie in one domain each. What of a pod set has to share a domain goes on to do so, if
+    the level is one of those that are `known`.
     """
     if asked is not None and asked.level is not None and len(pod_sets) == LEADER_AND_WORKERS:
         one, other = pod_sets
         if min(one.count, other.count) == 1 and one.node_selector == other.node_selector:
             asked = dataclasses.replace(asked, group=TOGETHER)
-    return tuple(dataclasses.replace(pods, topology=asked) for pods in pod_sets)
+    return tuple(dataclasses.replace(one, topology=_with(one, asked, known)) for one in pod_sets)
+
+
+def _with(
+    pods: PodSet, asked: TopologyRequest | None, known: Collection[str]
+) -> TopologyRequest | None:
+    own = () if pods.topology is None else pods.topology.slices
+    slices = tuple(one for one in own if one.level in known)
+    if not slices:
+        return asked
+    return dataclasses.replace(asked or TopologyRequest(), slices=slices)
 
 
 def model_of(ask: Ask, terms: Terms) -> str | None:

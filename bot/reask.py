@@ -77,7 +77,7 @@ def nearness_of(pods: PodSet) -> Together | None:
     if asked is None:
         return None
     if asked.level is None:
-        return Together(Nearness.SPREAD)
+        return None if asked.slices else Together(Nearness.SPREAD)
     required = asked.mode is TopologyMode.REQUIRED
     return Together(Nearness.SAME if required else Nearness.PREFER, level_word(asked.level))
 

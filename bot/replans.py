@@ -40,7 +40,7 @@ def replan(
     planned = plan(ask, person, terms, now)
     if isinstance(planned, Refused):
         return planned
-    pods = laid(before.pod_sets, planned.pod_sets[0].topology)
+    pods = laid(before.pod_sets, planned.pod_sets[0].topology, terms.levels().values())
     return dataclasses.replace(planned, pod_sets=pods)
 
 

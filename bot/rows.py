@@ -125,7 +125,7 @@ def _asked_topology(asked: TopologyRequest | None) -> str:
     if asked is None:
         return ""
     if asked.level is None:
-        return Nearness.SPREAD.value
+        return "" if asked.slices else Nearness.SPREAD.value
     required = asked.mode is TopologyMode.REQUIRED
     nearness = Nearness.SAME if required else Nearness.PREFER
     return f"{nearness.value} {level_word(asked.level)}"

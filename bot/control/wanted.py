@@ -143,7 +143,7 @@ class WantedDesk:
         )
         found = dataclasses.replace(
             found,
-            pod_sets=laid(pod_sets, as_planned.topology),
+            pod_sets=laid(pod_sets, as_planned.topology, self.terms.levels().values()),
             created=min(wanted.created or now, now),
         )
         refusal = check(found)

@@ -2,7 +2,8 @@
 
 Not from recordings: names, labels, what may be changed and the hand-over of the template at a
 resume follow the documentation and the behaviour of JobSet v1alpha2. Its defaulting webhook is not
-emulated, of the other only what it says of changes.
+emulated, of the other only what it says of changes; of those for pods what an exclusive topology
+does to all but the first pod of a Job, whose affinities are left out.
 """
 
 from __future__ import annotations
@@ -17,13 +18,23 @@ from tests.kube.children import (
     write_status,
 )
 from tests.kube.cluster import Cluster, Request, Target
-from tests.kube.documents import Json, condition_of, copy_of, dig, labels_of, set_condition
-from tests.kube.kinds import JOB, Kind
+from tests.kube.documents import (
+    Json,
+    annotations_of,
+    condition_of,
+    copy_of,
+    dig,
+    labels_of,
+    set_condition,
+)
+from tests.kube.kinds import JOB, NODE, POD, Kind
 from tests.kube.removal import DeleteOptions, delete
 from tests.kube.statuses import Refusal
 from tests.kube.store import Stored
 
 PREFIX = "jobset.sigs.k8s.io"
+EXCLUSIVE = f"alpha.{PREFIX}/exclusive-topology"
+_INDEX = "batch.kubernetes.io/job-completion-index"
 JOB_SET = Kind(
     "jobset.x-k8s.io",
     "v1alpha2",
@@ -75,6 +86,40 @@ def _fixed(body: Json, *, free: bool) -> list[Json]:
         for name in _DIRECTIVES:
             template["spec"].pop(name, None)
     return parts
+
+
+def keep_in_domain(cluster: Cluster, request: Request, body: Json) -> None:
+    """Send a pod to the domain of the first pod of its Job, where each Job has its own.
+
+    Raises:
+        Refusal: the first has no node yet.
+
+    """
+    metadata = body["metadata"]
+    level = (metadata.get("annotations") or {}).get(EXCLUSIVE)
+    rank = labels_of(body).get(_INDEX)
+    if request.target.kind is not POD or level is None or rank == "0":
+        return
+    (owner,) = metadata["ownerReferences"]
+    first = next(
+        (
+            pod
+            for pod in by_controller(cluster, POD).get(owner["uid"], [])
+            if labels_of(pod.body).get(_INDEX) == "0" and not is_terminating(pod.body)
+        ),
+        None,
+    )
+    node = None if first is None else first.body["spec"].get("nodeName")
+    there = cluster.get(NODE, "", node) if node else None
+    if there is None:
+        raise Refusal(
+            403,
+            "Forbidden",
+            'admission webhook "vpod.kb.io" denied the request: leader pod not yet scheduled',
+            {},
+        )
+    selector = body["spec"].setdefault("nodeSelector", {})
+    selector[level] = labels_of(there.body)[level]
 
 
 def step_job_sets(cluster: Cluster) -> int:
@@ -190,8 +235,10 @@ def _create(cluster: Cluster, job_set: Stored, group: Json, index: int, *, suspe
     spec = template["spec"]
     pods = spec["template"].setdefault("metadata", {})
     pods["labels"] = {**(pods.get("labels") or {}), **marks}
-    pods["annotations"] = {**(pods.get("annotations") or {}), **marks}
     metadata = template.get("metadata") or {}
+    own = {**annotations_of(job_set.body), **(metadata.get("annotations") or {})}
+    notes = {**marks, **({EXCLUSIVE: own[EXCLUSIVE]} if EXCLUSIVE in own else {})}
+    pods["annotations"] = {**(pods.get("annotations") or {}), **notes}
     body: Json = {
         "metadata": {
             "name": f"{job_set.key[1]}-{group['name']}-{index}",

@@ -64,7 +64,7 @@ from tests.kube.defaults import fill
 from tests.kube.discovery import VERSION
 from tests.kube.documents import Json, condition_of, copy_of, set_condition
 from tests.kube.faults import Faults
-from tests.kube.jobsets import JOB_SET, guard_job_sets
+from tests.kube.jobsets import JOB_SET, guard_job_sets, keep_in_domain
 from tests.kube.kinds import NODE, POD
 from tests.kube.kubelet import Kubelet, running_pod
 from tests.kube.leaderworkersets import LEADER_WORKER_SET, label_pods
@@ -349,6 +349,7 @@ class ApiServer:
         self.cluster.kinds.add(JOB_SET)
         self.cluster.gate.give("alice-token", JOB_SET_EDIT)
         self.cluster.validators.append(guard_job_sets)
+        self.cluster.mutators.append(keep_in_domain)
 
     def withdraw_job_sets(self) -> None:
         """Take JobSet away, with all JobSets there are."""
@@ -357,6 +358,7 @@ class ApiServer:
                 self.cluster.store.remove(JOB_SET, one.key)
             self.cluster.kinds.drop(JOB_SET)
         self.cluster.validators.remove(guard_job_sets)
+        self.cluster.mutators.remove(keep_in_domain)
 
     def serve_leader_worker_sets(self) -> None:
         """Install LeaderWorkerSet, with its controllers and its webhook for pods."""

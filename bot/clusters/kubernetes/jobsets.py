@@ -34,7 +34,8 @@ class JobSetGangs(JobGangs):
     def _places(self, gang: Gang, pods: tuple[PodFacts, ...]) -> dict[str, NodeName]:
         """Where gated pods go, by uid; nothing until the gang is whole.
 
-        One whose parts start in order is never whole at once: its pods go as they come.
+        One whose parts start in order, or whose Jobs have domains of their own, is never whole at
+        once: its pods go as they come.
         """
         job_set = self._mirror.job_sets.items.get(gang.ref.uid)
         mine = [pod for pod in pods if is_granted(gang, pod)]
@@ -43,7 +44,8 @@ class JobSetGangs(JobGangs):
             return {}
         parts = gang.admission.assignments
         need = sum(still_needed_in(gang, job_set, part, pods) for part in parts)
-        gang.whole = gang.whole or gang.ordered or len(alive) >= need
+        apart = gang.ordered or job_set.waits_for_nodes
+        gang.whole = gang.whole or apart or len(alive) >= need
         if not gang.whole:
             return {}
         each = {part.name: part.pods for part in job_set.parts}

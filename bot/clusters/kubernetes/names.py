@@ -42,6 +42,8 @@ REVISION_HASH = "controller-revision-hash"  # of a StatefulSet's template
 INDEX = "batch.kubernetes.io/job-completion-index"
 
 JOB_SET = "jobset.sigs.k8s.io/"  # prefix of the labels by which a pod knows its JobSet
+JOB_SET_EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"  # each Job has its own domain
+JOB_SET_LABELLED = "alpha.jobset.sigs.k8s.io/node-selector"  # which somebody has labelled so
 
 LWS = "leaderworkerset.sigs.k8s.io/"  # prefix of what a pod says of its LeaderWorkerSet
 LWS_NAME = LWS + "name"

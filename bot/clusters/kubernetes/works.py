@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from bot.clusters.kubernetes.facts import (
     owner_of,
     shape_of,
 )
-from scheduler.model import GPU, PodSet, Seconds
+from scheduler.model import GPU, PodSet, Seconds, Slice, TopologyRequest
 
 
 class JobEnd(enum.StrEnum):
@@ -168,7 +169,8 @@ class ReplicatedJob:
     """A part of a JobSet: so many Jobs of so many pods, all of one shape.
 
     `at` is its place in the list of the JobSet; `done` how many of its Jobs have succeeded, whose
-    pods do not come again when it is suspended and resumed. `once` as of each of its Jobs.
+    pods do not come again when it is suspended and resumed. `once` as of each of its Jobs; `domain`
+    is the node label of which each Job is to have a value of its own.
     """
 
     name: str
@@ -178,11 +180,21 @@ class ReplicatedJob:
     shape: PodShape
     done: int = 0
     once: bool = True
+    domain: str | None = None
 
     @property
     def count(self) -> int:
         """The pods that it has, or will have."""
         return max(0, self.replicas - self.done) * self.pods
+
+    @property
+    def pod_set(self) -> PodSet:
+        """What all of them ask for."""
+        found = self.shape.pod_set(self.count, self.name)
+        if self.domain is None:
+            return found
+        together = (Slice(level=self.domain, size=self.pods),)
+        return dataclasses.replace(found, topology=TopologyRequest(slices=together))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,13 +212,18 @@ class JobSetFacts(WorkFacts):
         return self.parts
 
     @property
+    def waits_for_nodes(self) -> bool:
+        """Whether some of its pods are made when others have a node."""
+        return any(part.domain is not None for part in self.parts)
+
+    @property
     def pod_sets(self) -> tuple[PodSet, ...]:
         """One for each part that asks for GPUs, by the part's name.
 
         Where the pods of the others run is left to the Kubernetes scheduler. Only of a JobSet that
         asks for no GPUs at all are all parts told, so that its owner hears what is wrong with it.
         """
-        sets = [part.shape.pod_set(part.count, part.name) for part in self.parts if part.count > 0]
+        sets = [part.pod_set for part in self.parts if part.count > 0]
         with_gpus = [pods for pods in sets if pods.requests.get(GPU, 0)]
         return tuple(with_gpus or sets)
 
@@ -226,6 +243,7 @@ def job_set_of(obj: Json) -> JobSetFacts:
     states = {one.get("name"): one for one in status.get("replicatedJobsStatus") or ()}
     whose = f"JobSet {meta['namespace']}/{meta['name']}"
     pinned = names.PINNED in marks
+    domains = [_domain_of(meta, one) for one in templates]
     return JobSetFacts(
         uid=meta["uid"],
         namespace=meta["namespace"],
@@ -246,6 +264,7 @@ def job_set_of(obj: Json) -> JobSetFacts:
                 shape=shape_of(_pod_spec(one), f"{whose}, {one['name']}", pinned=pinned),
                 done=(states.get(one["name"]) or {}).get("succeeded") or 0,
                 once=once,
+                domain=domains[at],
             )
             for at, (one, (pods, once)) in enumerate(zip(templates, sizes, strict=True))
         ),
@@ -267,6 +286,17 @@ def _job_spec(part: Json) -> Json:
 def _pod_spec(part: Json) -> Json:
     spec: Json = (_job_spec(part).get("template") or {}).get("spec") or {}
     return spec
+
+
+def _domain_of(meta: Json, part: Json) -> str | None:
+    """The node label by which each Job of a part has a domain of its own, as its pods come.
+
+    The first pod of a Job says which, the others are made when that has a node. Where somebody has
+    labelled the nodes for each Job, that is by a node selector, and nothing waits.
+    """
+    template = (part.get("template") or {}).get("metadata") or {}
+    notes = {**(meta.get("annotations") or {}), **(template.get("annotations") or {})}
+    return None if names.JOB_SET_LABELLED in notes else notes.get(names.JOB_SET_EXCLUSIVE)
 
 
 def _is_ordered(spec: Json) -> bool:

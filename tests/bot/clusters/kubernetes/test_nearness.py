@@ -8,19 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from bot.clusters.kubernetes.names import LWS_EXCLUSIVE
+from bot.clusters.kubernetes.names import JOB_SET_EXCLUSIVE, LWS_EXCLUSIVE
 from bot.notices import NotTakenArgs
 from bot.refusals import read_refusal
-from scheduler.model import TopologyMode, TopologyRequest
+from bot.rows import card_of
+from scheduler.model import Slice, TopologyMode, TopologyRequest
 from scheduler.policy import compile_policy, load_policy
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.grouping import create
 from tests.bot.clusters.kubernetes.house import MODEL, KubeHouse
 from tests.bot.clusters.kubernetes.leaderworkersets.crews import nodes
 from tests.bot.clusters.kubernetes.serving import keep_groups
-from tests.bot.clusters.kubernetes.world import TEAM
+from tests.bot.clusters.kubernetes.world import JOB_SETS, TEAM
 from tests.bot.house import POLICY
-from tests.kube.samples import part
+from tests.kube.samples import job_set, part
 from tests.kube.server import ApiServer
 
 RACK = "topology.example.com/rack"
@@ -168,6 +169,38 @@ def test_a_replica_with_an_exclusive_topology_lies_in_one_domain(racks: KubeHous
         "llama-0-1",
         *(p for p in nodes(racks) if "one" in p),
     ]
+
+
+@pytest.mark.parametrize("where", ["the JobSet", "its part"])
+def test_each_job_of_an_exclusive_topology_lies_in_one_domain(racks: KubeHouse, where: str) -> None:
+    """Without that, the followers of a Job would wait for nodes of where its first pod is."""
+    one, notes = part("w", replicas=2, pods=2, gpus=8), {JOB_SET_EXCLUSIVE: RACK}
+    body = job_set("train", one)
+    body["metadata"]["labels"] = {"gpubot.dev/team": "nlp"}
+    holder = body if where == "the JobSet" else one["template"]
+    holder.setdefault("metadata", {})["annotations"] = notes
+    racks.person.post(JOB_SETS, body)
+    for _ in range(4):
+        racks.step(15.0)  # the controller tries followers again
+        racks.run(2)
+    assert racks.state("train") is S.RUNNING
+    assert [len(racks_of(racks, f"train-w-{job}")) for job in (0, 1)] == [1, 1]
+    (pods,) = racks.request("train").workload.pod_sets
+    assert pods.topology == TopologyRequest(slices=(Slice(level=RACK, size=2),))
+    assert not card_of(racks.request("train"), racks.control.terms, racks.clock.now()).topology
+
+
+def test_a_domain_that_the_policy_does_not_know_is_left_to_the_job_set(racks: KubeHouse) -> None:
+    one = part("w", replicas=2, pods=2, gpus=4)
+    body = job_set("train", one)
+    body["metadata"] |= {
+        "labels": {"gpubot.dev/team": "nlp", "gpubot.dev/topology": "same-rack"},
+        "annotations": {JOB_SET_EXCLUSIVE: "example.com/pool"},
+    }
+    racks.person.post(JOB_SETS, body)
+    racks.run()
+    (pods,) = racks.request("train").workload.pod_sets
+    assert pods.topology == SAME
 
 
 def test_a_level_that_the_policy_does_not_know_is_left_to_its_controller(racks: KubeHouse) -> None:
