@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Json
 from bot.clusters.kubernetes.gangs import read_grant
 from storage.states import RequestState as S
-from tests.bot.clusters.kubernetes.house import KubeHouse
-from tests.bot.clusters.kubernetes.world import TEAM, wait_until
+from tests.bot.clusters.kubernetes.playing import ROUND, Acts, Do, Play, play, playing, steps_of
 from tests.kube.jobsets import JOB_SET
 from tests.kube.kinds import JOB
 from tests.kube.samples import part
 from tests.kube.server import ApiServer
-
-NODES = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,14 +28,6 @@ class Create:
     gpus: int
     preemptible: bool
     leader: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Do:
-    """Something happens; `node` is what it happens to, where that matters."""
-
-    what: str
-    node: int = 1
 
 
 CREATE = st.builds(
@@ -67,70 +54,45 @@ WHAT = [
     "cut-watches",
     "compact",
 ]
-DO = st.builds(Do, what=st.sampled_from(WHAT), node=st.integers(1, NODES))
 # The taint of a node that was down stays until the node controller has gone round once more.
 COMES_BACK = ["cut-watches", "node-down", "loop", "controllers", "loop", "node-up", "loop", "loop"]
-BUSY = st.sampled_from([Do("loop"), Do("controllers"), Do("start-pods")])
-STEPS = st.lists(st.one_of(CREATE, BUSY, DO), min_size=8, max_size=40)
+STEPS = steps_of(WHAT, ROUND, CREATE)
 
 
-class Play:
-    """Carries out steps and looks, after each, at what the API server has."""
+class GangPlay(Play):
+    """Jobs and JobSets that come and go."""
+
+    nodes = 4
 
     def __init__(self, api: ApiServer, folder: Path) -> None:
-        self.house = KubeHouse(api, folder)
-        self.api = api
+        super().__init__(api, folder)
         self.count = 0
         self.whole: set[tuple[str, str]] = set()
 
-    def take(self, step: Create | Do) -> None:
-        if isinstance(step, Create):
-            self.count += 1
-            labels = {"preemptible": "true"} if step.preemptible else {}
-            name = f"j{self.count}"
-            if step.leader:
-                workers = part("workers", pods=step.pods, gpus=step.gpus)
-                parts = [part("leader", gpus=step.leader), workers]
-                self.house.create_job_set(name, *parts, labels=labels)
-            else:
-                self.house.create_job(name, pods=step.pods, gpus=step.gpus, labels=labels)
-        else:
-            self.act(step)
+    @classmethod
+    def prepare(cls, api: ApiServer) -> None:
+        api.serve_job_sets()
+
+    def acts(self, which: int) -> Acts:
+        return super().acts(which) | {"delete": lambda: self.delete(which)}
+
+    def act(self, step: Create | Do) -> None:
+        if isinstance(step, Do):
+            super().act(step)
+            return
+        self.create(step)
         self.check()
 
-    def act(self, step: Do) -> None:
-        api, faults, node = self.api, self.api.faults, f"n{step.node}"
-        acts: dict[str, Callable[[], object]] = {
-            "loop": self.loop,
-            "controllers": lambda: (api.controllers.settle(), api.kubelet.confirm_all()),
-            "start-pods": api.kubelet.start_all,
-            "finish": self.house.finish_pods,
-            "fail-pods": lambda: self.house.finish_pods(exit_code=1),
-            "wait": lambda: self.wait(150.0),
-            "node-down": lambda: self.lose(node),
-            "node-up": lambda: api.kubelet.recover(node),
-            "restart": self.house.restart,
-            "delete": lambda: self.delete(step.node),
-            "lose-answer": lambda: faults.lose_answer("PATCH", times=1),
-            "server-error": lambda: faults.fail(503, "PATCH", times=2),
-            "conflict": lambda: faults.conflict_next("PATCH", times=1),
-            "cut-watches": lambda: api.drop_watches(broken=True),
-            "compact": api.compact,
-        }
-        acts[step.what]()
-
-    def loop(self) -> None:
-        self.house.clock.advance(1.0)
-        self.house.hear()
-        self.house.control.step()
-
-    def lose(self, node: str) -> None:
-        self.api.kubelet.silence(node)
-        self.api.change_node(node, ready=False)
-
-    def wait(self, seconds: float) -> None:
-        self.house.clock.advance(seconds)
-        self.api.advance(seconds)
+    def create(self, step: Create) -> None:
+        self.count += 1
+        labels = {"preemptible": "true"} if step.preemptible else {}
+        name = f"j{self.count}"
+        if step.leader:
+            workers = part("workers", pods=step.pods, gpus=step.gpus)
+            parts = [part("leader", gpus=step.leader), workers]
+            self.house.create_job_set(name, *parts, labels=labels)
+        else:
+            self.house.create_job(name, pods=step.pods, gpus=step.gpus, labels=labels)
 
     def delete(self, number: int) -> None:
         works = self.works()
@@ -167,19 +129,7 @@ class Play:
         if (len(_nodes(job)) > 1 or _is_set(job)) and allowed and not job["spec"]["suspend"]:
             assert key in self.whole, "a pod was let go before its gang was there"
 
-    def at_rest(self) -> bool:
-        """Go round (the loop waits out its own back-off); whether nothing is under way."""
-        self.wait(200.0)
-        stepped = self.house.control.health().last_step
-        self.house.run(1)
-        self.check()
-        resting = all(
-            request.state in {S.WAITING, S.RUNNING} or request.state.final
-            for request in self.house.requests()
-        )
-        return resting and self.house.control.health().last_step != stepped and self.all_ready()
-
-    def all_ready(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether whatever runs has all its pods; a watch may tell later that it has not."""
         pods, running = self.house.pods(), []
         for request in self.house.requests():
@@ -190,32 +140,12 @@ class Play:
                 running.append(len(ready) == _size(job))
         return all(running)
 
-    def rest(self) -> None:
-        """All is well again: whatever can run runs, and whole."""
-        self.api.faults.clear()
-        for number in range(1, NODES + 1):
-            self.api.kubelet.recover(f"n{number}")
-        wait_until(lambda: not any(w.trouble for w in self.house.cluster.watchers), "to be heard")
-        wait_until(self.at_rest, "everything to settle", seconds=60.0)
 
-
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@playing(12)
 @given(steps=STEPS)
 @example(steps=[Create(2, 8, preemptible=False, leader=0), *map(Do, COMES_BACK)])
 def test_gangs_are_whole_and_no_gpu_is_given_twice(steps: list[Create | Do]) -> None:
-    with ApiServer() as api, TemporaryDirectory() as folder:
-        for number in range(1, NODES + 1):
-            api.add_node(f"n{number}", labels={"gpubot.dev/model": "h100"})
-        api.add_namespace(TEAM)
-        api.serve_job_sets()
-        api.grant_shipped_rights()
-        play = Play(api, Path(folder))
-        try:
-            for step in steps:
-                play.take(step)
-            play.rest()
-        finally:
-            play.house.close()
+    play(GangPlay, steps)
 
 
 def _is_set(work: Json) -> bool:
