@@ -89,8 +89,8 @@ def build_bot(settings: Settings) -> Bot:
         aside=True,
     )
     core.control.on_engine = settle_memory
-    request_of = cluster.request_of if isinstance(cluster, KubernetesCluster) else None
-    return Bot(core, settings, spool=Spool(spool_path(settings)), request_of=request_of)
+    find_pod = cluster.find_pod if isinstance(cluster, KubernetesCluster) else None
+    return Bot(core, settings, spool=Spool(spool_path(settings)), find_pod=find_pod)
 
 
 def open_candidate(store: Store) -> Candidate:

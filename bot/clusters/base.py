@@ -280,7 +280,8 @@ class SeenPod:
     """A pod as somebody asks about it. `request` is whose it is, None for one outside our care.
 
     `requests` is what it holds of `node`; `keeper` the kind and name of the object that controls
-    it; `owner` the person that its maker names; `runs` whether it holds a node and goes on.
+    it; `owner` the person that its maker names; `runs` whether it holds a node and goes on, and
+    `since` is from when on it has run there, as its node says.
     """
 
     ref: ObjectRef
@@ -290,6 +291,7 @@ class SeenPod:
     request: str | None = None
     keeper: tuple[str, str] | None = None
     owner: str | None = None
+    since: Seconds | None = None
 
     @property
     def gpus(self) -> int:

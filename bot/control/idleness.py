@@ -28,13 +28,17 @@ ASK_FROM = 0.5  # share of a request's GPUs that must be idle before its owner i
 
 
 class Question(BaseModel):
-    """One question: how often it was asked, whether it was answered, whether others were told."""
+    """One question: how often it was asked, whether it was answered, whether others were told.
+
+    `void`: the GPUs have worked since, so there is none until they do nothing again.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     times: int = 1
     kept: bool = False
     told: bool = False
+    void: bool = False
 
 
 @dataclass(slots=True)
@@ -91,14 +95,19 @@ class IdleSweep:
         if started is None or ledger.now - started.timestamp() < rule.after:
             return
         if use.idle < ASK_FROM * request.workload.gpus:
-            if before is not None and not _read(before).kept:
-                ledger.unset(before.name)  # it works again: the question is void
+            self._void(ledger, request, before)
             return
         over = before is None or before.until is None or before.until <= ledger.at
-        if before is None or (over and _read(before).kept):
+        if before is None or not is_open(before) or (over and _read(before).kept):
             self._ask(ledger, request, rule, use, before)
         elif over and not _read(before).told:
             self._act(engine, ledger, request, rule, use, before)
+
+    def _void(self, ledger: Ledger, request: Request, before: Setting | None) -> None:
+        """It works again. How often it was asked is kept, or the next question would be no news."""
+        if before is not None and is_open(before) and not _read(before).kept:
+            question = Question(times=_read(before).times, void=True)
+            _store(ledger, request, question, None)
 
     def _ask(
         self, ledger: Ledger, request: Request, rule: IdleRule, use: Use, before: Setting | None
@@ -139,9 +148,13 @@ class IdleSweep:
             _say(ledger, f"{key}:{lead}", args, Audience.PERSON, request, lead)
 
     def _releases(self, request: Request, rule: IdleRule, use: Use) -> bool:
-        """Whether it is given back without an answer: all of it idle, and nothing guaranteed."""
+        """Whether it is given back without an answer: all of it idle, and nothing guaranteed.
+
+        Nor a replica: its controller would have another at once.
+        """
         training = request.recipe is not None and request.recipe.kind is RecipeKind.RUN
         loose = request.workload.preemptible or not (training or request.source is Source.CLUSTER)
+        loose = loose and request.head is None
         return rule.then is AfterIdle.RELEASE and loose and use.idle >= request.workload.gpus
 
     def _forget_ended(
@@ -153,6 +166,11 @@ class IdleSweep:
             current = request is not None and PREFIX + request.decision == name
             if not current or request is None or not request.state.holding:
                 ledger.unset(name)
+
+
+def is_open(setting: Setting) -> bool:
+    """Whether a question stands, answered or not."""
+    return not _read(setting).void
 
 
 def keep(setting: Setting, person: str, until: dt.datetime) -> Setting:

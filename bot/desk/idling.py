@@ -6,7 +6,7 @@ import datetime as dt
 
 from bot.answers import Kept
 from bot.clock import moment
-from bot.control.idleness import PREFIX, keep
+from bot.control.idleness import PREFIX, is_open, keep
 from bot.desk.office import Office
 from bot.plans import refuse
 from bot.refusals import read_refusal, write_refusal
@@ -53,4 +53,5 @@ class Idling(Office):
 
 
 def _question(work: Work, request: Request) -> Setting | None:
-    return work.settings.get(PREFIX + request.decision) if request.state.holding else None
+    found = work.settings.get(PREFIX + request.decision) if request.state.holding else None
+    return found if found is not None and is_open(found) else None

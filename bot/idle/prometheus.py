@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import urllib3
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-TIMEOUT = urllib3.Timeout(connect=3.0, read=15.0)
+CONNECT, READ = 3.0, 15.0
+_CHUNK = 1 << 16
+LONGEST = 20.0  # seconds for a whole answer, however it drips
 
 
 class PrometheusError(Exception):
@@ -53,18 +56,24 @@ class Prometheus:
     def __init__(self, url: str, *, token: str | None = None) -> None:
         self._url = url.rstrip("/") + "/api/v1/query"
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        self._pool = urllib3.PoolManager(timeout=TIMEOUT, retries=False)
+        timeout = urllib3.Timeout(connect=CONNECT, read=READ)
+        self._pool = urllib3.PoolManager(timeout=timeout, retries=False)
 
     def query(self, text: str) -> tuple[Sample, ...]:
         """The series of an instant query; those that are no number are left out.
 
         Raises PrometheusError.
         """
+        begun = time.monotonic()
         try:
             answer = self._pool.request(
-                "POST", self._url, fields={"query": text}, headers=self._headers
+                "POST",
+                self._url,
+                fields={"query": text},
+                headers=self._headers,
+                preload_content=False,
             )
-            body = answer.data
+            body = _read(answer, begun + LONGEST)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise PrometheusError(f"no answer: {error}") from error
         try:
@@ -84,3 +93,15 @@ class Prometheus:
         except ValueError as error:  # a ValidationError is one, too
             raise PrometheusError(f"a series that cannot be read: {error}") from error
         return tuple(sample for sample in samples if math.isfinite(sample.value))
+
+
+def _read(answer: urllib3.BaseHTTPResponse, until: float) -> bytes:
+    """All of an answer that is there by a time of the monotonic clock. Raises PrometheusError."""
+    found = []
+    while part := answer.read1(_CHUNK):
+        found.append(part)
+        if time.monotonic() > until:
+            answer.close()
+            raise PrometheusError("the answer takes too long")
+    answer.release_conn()
+    return b"".join(found)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from bot.control.idleness import IdleSweep
 from bot.control.loop import Control
-from bot.idle.measure import QUERY, RequestOf, measure, window
+from bot.idle.measure import FindPod, measure, query
 from bot.idle.prometheus import Prometheus, PrometheusError
 
 log = logging.getLogger(__name__)
@@ -24,24 +24,35 @@ class IdleWatch:
         self,
         control: Control,
         prometheus: Prometheus,
-        request_of: RequestOf,
+        find_pod: FindPod,
         leads: Callable[[str], Sequence[str]],
     ) -> None:
         self._control, self._prometheus = control, prometheus
-        self._request_of, self._leads = request_of, leads
+        self._find_pod, self._leads = find_pod, leads
+        self._silent = False
 
     def look(self) -> None:
-        """Measure and judge; a server that does not answer is logged and tried again later."""
-        terms = self._control.terms
+        """Measure and judge; a server that does not answer is told once, and tried again later."""
+        terms, now = self._control.terms, self._control.clock.now()
         uses = {}
         for pool in terms.layout.pools:
             if pool.idle is None:
                 continue
             try:
-                samples = self._prometheus.query(QUERY.format(window=window(pool.idle.after)))
+                samples = self._prometheus.query(query(pool.idle.after))
             except PrometheusError as error:
-                log.warning("idle GPUs are not known: %s", error)
+                self._hear(error)
                 return
-            uses[str(pool.name)] = measure(samples, self._request_of, pool.idle.below)
+            since = now - pool.idle.after
+            uses[str(pool.name)] = measure(samples, self._find_pod, pool.idle.below, since)
+        self._hear(None)
         if uses:
             self._control.propose(IdleSweep(terms, self._control.store, self._leads, uses))
+
+    def _hear(self, error: PrometheusError | None) -> None:
+        """Tell that nothing is known of idle GPUs, and that it is again, once each."""
+        silent, self._silent = self._silent, error is not None
+        if error is not None and not silent:
+            log.warning("idle GPUs are not known, and nobody is asked: %s", error)
+        elif error is None and silent:
+            log.info("idle GPUs are known again")

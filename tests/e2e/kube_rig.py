@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from bot.chat.webslack import keys_of
 from bot.workspace.visitor import Visitor
 from bot.workspace.workspace import Workspace
+from scheduler.layout import Layout
 from scheduler.model import Seconds
 from storage.records import OutboxState, Request
 from storage.states import RequestState
@@ -82,9 +83,9 @@ class KubeRoom(Room):
 class KubeRig(KubeRoom):
     """One bot over a house on the emulated API server. World's time moves by `pass_time` only."""
 
-    def __init__(self, folder: Path, api: ApiServer) -> None:
+    def __init__(self, folder: Path, api: ApiServer, layout: Layout | None = None) -> None:
         super().__init__(folder, api)
-        self.house = KubeHouse(api, folder)
+        self.house = KubeHouse(api, folder, layout=layout)
         self.bot = self.join(self.house.core)
 
     def close(self) -> None:

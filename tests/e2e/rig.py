@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.clock import ScaledClock
+from bot.clusters.kubernetes.cluster import KubernetesCluster
 from bot.composition import Bot, Core
 from bot.settings import read_settings
 from bot.workspace.server import WorkspaceServer
@@ -22,6 +23,8 @@ Json = dict[str, Any]
 
 class Room:
     """A workspace, and what people do and see in it."""
+
+    prometheus_url: str | None = None
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -39,11 +42,14 @@ class Room:
             bot_token=self.server.options.bot_token,
             app_token=self.server.options.app_token,
             oncall_group="S0ONCALL",
+            prometheus_url=self.prometheus_url,
         )
         core.control.wall = self.wall
         core.desk.patience = 5.0
         core.desk.foresight.patience = 10.0
-        bot = Bot(core, settings)
+        cluster = core.cluster
+        find_pod = cluster.find_pod if isinstance(cluster, KubernetesCluster) else None
+        bot = Bot(core, settings, find_pod=find_pod)
         bot.start()
         return bot
 

@@ -126,11 +126,6 @@ class KubernetesCluster:
         """Have something called whenever there may be something to poll."""
         self.mirror.hear(on_news)
 
-    def request_of(self, namespace: str, name: str) -> str | None:
-        """The request that a pod belongs to, or None if it is not ours. From any thread."""
-        pod = self.find_pod(namespace, name)
-        return None if pod is None else pod.request
-
     def find_pod(self, namespace: str, name: str) -> SeenPod | None:
         """A pod, whoever's it is, as it was last heard of. From any thread."""
         with self.mirror.lock:

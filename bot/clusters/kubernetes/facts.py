@@ -107,6 +107,7 @@ class PodFacts:
     part: tuple[str, int] | None = None
     disrupted: bool = False
     created: Seconds = 0.0
+    begun: Seconds | None = None
     shape: PodShape | None = None
     family: FamilyRef | None = None
 
@@ -242,6 +243,7 @@ def pod_of(obj: Json) -> PodFacts:
         host=(spec.get("nodeSelector") or {}).get(names.HOSTNAME),
         disrupted=conditions.get("DisruptionTarget") == "True",
         created=moment_of(meta.get("creationTimestamp")),
+        begun=moment_of(status.get("startTime")) or None,
         shape=shape_of(spec, f"pod {meta['name']}") if names.GATE in gates else None,
         family=_family_in(owner, meta) if member is None else member.family,
     )

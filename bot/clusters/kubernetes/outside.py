@@ -24,4 +24,5 @@ def seen_pod(pod: PodFacts, request: str | None) -> SeenPod:
         request=request,
         keeper=keeper,
         owner=pod.annotations.get(names.OWNER) or pod.labels.get(names.OWNER),
+        since=pod.begun,
     )

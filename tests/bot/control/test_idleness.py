@@ -140,6 +140,19 @@ def test_work_that_begins_again_voids_the_question(house: House) -> None:
     assert refused.code is RefusalCode.NOT_ASKED
 
 
+def test_it_is_asked_again_when_it_does_nothing_once_more(house: House) -> None:
+    request = running(house)
+    house.clock.advance(HOUR)
+    look(house, request, idle=8)
+    look(house, request, idle=0)
+    house.clock.advance(HOUR)
+    look(house, request, idle=8)
+    assert asked(house) == QUESTION * 2  # before anything is given back
+    house.clock.advance(29 * MINUTE)
+    look(house, request, idle=8)
+    assert house.state(request) is S.RUNNING
+
+
 def test_half_a_measurement_says_nothing(house: House) -> None:
     request = running(house)
     house.clock.advance(HOUR)

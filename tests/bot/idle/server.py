@@ -11,12 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
+import urllib3
 
 from bot.idle.prometheus import Prometheus, PrometheusError
 from tests.fixtures_workspace import eventually
 
+S = TypeVar("S", bound=ThreadingHTTPServer)
 REQUIRE = "GPUBOT_TEST_REQUIRE"
 
 
@@ -56,19 +59,31 @@ class _Page(BaseHTTPRequestHandler):
 @contextmanager
 def exporting() -> Iterator[Exporter]:
     """An exporter on loopback."""
-    exporter = Exporter()
-    thread = threading.Thread(target=exporter.serve_forever, daemon=True)
+    with _serving(Exporter()) as exporter:
+        yield exporter
+
+
+@contextmanager
+def _serving(server: S) -> Iterator[S]:
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:
-        yield exporter
+        yield server
     finally:
-        exporter.shutdown()
-        exporter.server_close()
+        server.shutdown()
+        server.server_close()
         thread.join()
 
 
 @contextmanager
 def scraping(exporter: Exporter, folder: Path) -> Iterator[Prometheus]:
+    """A client of a Prometheus that asks that exporter."""
+    with serving(exporter, folder) as url:
+        yield Prometheus(url)
+
+
+@contextmanager
+def serving(exporter: Exporter, folder: Path) -> Iterator[str]:
     """Prometheus, asking that exporter five times a second. Skips where it is not installed."""
     program = shutil.which("prometheus")
     if program is None:
@@ -95,12 +110,50 @@ def scraping(exporter: Exporter, folder: Path) -> Iterator[Prometheus]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        client = Prometheus(f"http://127.0.0.1:{port}")
+        url = f"http://127.0.0.1:{port}"
+        client = Prometheus(url)
         eventually(lambda: _answers(client), seconds=30.0)
-        yield client
+        yield url
     finally:
         process.terminate()
         process.wait(20)
+
+
+class Switch(ThreadingHTTPServer):
+    """Stands between a client and a Prometheus that is down when a test says so."""
+
+    daemon_threads = True
+
+    def __init__(self, behind: str) -> None:
+        super().__init__(("127.0.0.1", 0), _Passed)
+        self.behind, self.down = behind, False
+        self.url = f"http://127.0.0.1:{self.server_port}"
+
+
+class _Passed(BaseHTTPRequestHandler):
+    server: Switch
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.server.down:
+            return  # without an answer
+        kind = {"Content-Type": self.headers["Content-Type"]}
+        found = urllib3.request("POST", self.server.behind + self.path, body=body, headers=kind)
+        self.send_response(found.status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(found.data)))
+        self.end_headers()
+        self.wfile.write(found.data)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def switching(behind: str) -> Iterator[Switch]:
+    """A switch on loopback before the Prometheus of a URL."""
+    with _serving(Switch(behind)) as switch:
+        yield switch
 
 
 def _answers(client: Prometheus) -> bool:

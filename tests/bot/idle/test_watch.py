@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from bot.clusters.base import SeenPod
 from bot.idle.prometheus import Prometheus
 from bot.idle.watch import IdleWatch
 from scheduler.policy import compile_policy, load_policy
-from tests.bot.house import POLICY, START_DELAY, House
+from tests.bot.house import POLICY, START, START_DELAY, House
 from tests.bot.idle.server import exporting, scraping
+from tests.bot.idle.test_measure import a_pod
 from tests.fixtures_workspace import eventually
 
-RULE = "idle: {below: 5, after: 30s, answer: 30m, keep: 4h, then: tell}"
+RULE = "idle: {below: 5, after: 2s, answer: 30m, keep: 4h, then: tell}"
 
 
 @pytest.fixture
@@ -27,10 +29,10 @@ def house(tmp_path: Path) -> Iterator[House]:
 
 
 def watch(house: House, prometheus: Prometheus) -> IdleWatch:
-    def request_of(namespace: str, pod: str) -> str | None:
-        return pod.upper() if namespace == "nlp" else None
+    def find_pod(namespace: str, name: str) -> SeenPod | None:
+        return a_pod(namespace, name, name.upper(), since=START) if namespace == "nlp" else None
 
-    return IdleWatch(house.control, prometheus, request_of, house.core.directory.leads)
+    return IdleWatch(house.control, prometheus, find_pod, house.core.directory.leads)
 
 
 def running(house: House) -> str:
@@ -60,6 +62,8 @@ def test_an_owner_is_asked_for_what_prometheus_saw(house: House, tmp_path: Path)
 def test_without_an_answer_nobody_is_asked(house: House, caplog: pytest.LogCaptureFixture) -> None:
     running(house)
     with exporting() as exporter:
-        watch(house, Prometheus(f"http://127.0.0.1:{exporter.server_port}")).look()
+        looking = watch(house, Prometheus(f"http://127.0.0.1:{exporter.server_port}"))
+        for _ in range(3):
+            looking.look()
     assert house.said("idle") == []
-    assert "idle GPUs are not known" in caplog.text
+    assert caplog.text.count("idle GPUs are not known") == 1

@@ -62,10 +62,11 @@ def test_it_is_known_whose_a_pod_is(house: KubeHouse) -> None:
     house.create_pod("stranger", 2, request="R-9")
     house.create_job("train", pods=1, gpus=8)
     house.run()
-    whose = {name: house.cluster.request_of(TEAM, name) for name in nodes(house)}
+    seen = {name: house.cluster.find_pod(TEAM, name) for name in nodes(house)}
+    whose = {name: None if pod is None else pod.request for name, pod in seen.items()}
     (trained,) = [request for name, request in whose.items() if name.startswith("train-")]
     assert (whose["a"], whose["stranger"], trained) == (hold, None, house.request("train").id)
-    assert house.cluster.request_of(TEAM, "nobody") is None
+    assert house.cluster.find_pod(TEAM, "nobody") is None
 
 
 def test_a_pod_that_ends_makes_room_for_the_next(house: KubeHouse) -> None:
