@@ -77,6 +77,11 @@ class ObjectRef:
             return None
         return f"{self.family.kind}/{self.namespace}/{self.family.name}"
 
+    @property
+    def template_key(self) -> str | None:
+        """The same for all replicas that are made from one template."""
+        return None if self.family is None else f"{self.family_key}:{self.family.revision}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:

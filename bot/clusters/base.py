@@ -130,12 +130,37 @@ class NodeFailed:
     at: Seconds
 
 
+class Evidence(enum.StrEnum):
+    """How much it says against a node that a gang was not ready in time because of pods there.
+
+    DOUBTFUL: that may as well be its own fault. CERTAIN: the node itself says so.
+    """
+
+    DOUBTFUL = "doubtful"
+    LIKELY = "likely"
+    CERTAIN = "certain"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSlow:
     """A gang was not ready in time because of its pods on a node."""
 
     node: NodeName
     workload: WorkloadId
+    at: Seconds
+    evidence: Evidence = Evidence.LIKELY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenUp:
+    """A gang was not ready in time, for the reason that its end will have, and is stopped.
+
+    Told before its end: what its controller puts in its place may come earlier than that.
+    """
+
+    workload: WorkloadId
+    decision: str
+    kind: EndKind
     at: Seconds
 
 
@@ -261,6 +286,7 @@ ClusterEvent = (
     | NodeGone
     | NodeFailed
     | NodeSlow
+    | GivenUp
     | PodsLost
     | Shrunk
     | Saved

@@ -61,6 +61,36 @@ class Kubelet:
         ]
         self._write(pod, status)
 
+    def hold_up(self, where: str, reason: str, *, restarts: int = 0) -> None:
+        """The containers of a bound pod wait for this reason, say `ImagePullBackOff`.
+
+        Raises:
+            KeyError: there is no such pod.
+
+        """
+        with self._cluster.store.lock:
+            pod = self._pod(where)
+            status = copy_of(pod.body["status"])
+            state = {"waiting": {"reason": reason, "message": f"it is {reason}"}}
+            status["containerStatuses"] = [
+                {**_container(each, state, ready=False), "restartCount": restarts}
+                for each in pod.body["spec"]["containers"]
+            ]
+            self._write(pod, status)
+
+    def refuse(self, where: str) -> None:
+        """The node has no device for a pod that was bound to it: it fails at once.
+
+        Raises:
+            KeyError: there is no such pod.
+
+        """
+        with self._cluster.store.lock:
+            pod = self._pod(where)
+            message = "Pod was rejected: Allocate failed due to no healthy devices present"
+            failed = {"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": message}
+            self._write(pod, {**copy_of(pod.body["status"]), **failed})
+
     def finish(self, where: str, *, exit_code: int = 0) -> None:
         """The containers end: phase Succeeded for 0, else Failed.
 

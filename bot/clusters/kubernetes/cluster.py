@@ -424,7 +424,7 @@ class KubernetesCluster:
     def _give_up(self, gang: Gang, now: Seconds) -> None:
         kind = self._kind(gang)
         if not isinstance(kind, Holds):
-            kind.give_up(gang, now)
+            self._events += kind.give_up(gang, now)
 
     # ---- keeping count
 

@@ -22,6 +22,7 @@ from bot.clusters.kubernetes.replicas import (
     member_of,
     replica_key,
 )
+from bot.clusters.kubernetes.troubles import Trouble, trouble_of
 from scheduler.model import (
     GPU,
     PODS,
@@ -84,9 +85,9 @@ class PodFacts:
     prefix; `index` its completion index; `part` the replicated job of its JobSet, and which of its
     Jobs; `host` what its selector says of the node's name; `shape` what it asks for, kept while it
     waits at our gate. The `owner` of a JobSet's pod is the JobSet, not the Job in between. Of a
-    pod of a group, `part` is its role. `family` is what it is a replica of. A pod of a
-    LeaderWorkerSet has the labels of a group, its replica, as if its maker had written them;
-    `index` is its number in that.
+    pod of a group, `part` is its role. `family` is what it is a replica of; `trouble` what keeps
+    it from being ready on its node. A pod of a LeaderWorkerSet has the labels of a group, its
+    replica, as if its maker had written them; `index` is its number in that.
     """
 
     uid: str
@@ -110,6 +111,7 @@ class PodFacts:
     begun: Seconds | None = None
     shape: PodShape | None = None
     family: FamilyRef | None = None
+    trouble: Trouble | None = None
 
     @property
     def path(self) -> str:
@@ -218,7 +220,7 @@ def pod_of(obj: Json) -> PodFacts:
     meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
     conditions = {one.get("type"): one.get("status") for one in status.get("conditions") or ()}
     node = spec.get("nodeName")
-    phase = status.get("phase")
+    phase, ready = status.get("phase"), conditions.get("Ready") == "True"
     owner, part = _owner_of_pod(meta)
     member = None if owner is None else member_of(owner.kind, meta)
     index = (meta.get("annotations") or {}).get(names.INDEX) if member is None else member.index
@@ -231,7 +233,7 @@ def pod_of(obj: Json) -> PodFacts:
         version=meta["resourceVersion"],
         node=NodeName(node) if node else None,
         phase=Phase(phase) if phase in set(Phase) else Phase.UNKNOWN,
-        ready=conditions.get("Ready") == "True",
+        ready=ready,
         terminating=bool(meta.get("deletionTimestamp")),
         gates=gates,
         requests=requests_of(spec, f"pod {meta['namespace']}/{meta['name']}"),
@@ -246,6 +248,7 @@ def pod_of(obj: Json) -> PodFacts:
         begun=moment_of(status.get("startTime")) or None,
         shape=shape_of(spec, f"pod {meta['name']}") if names.GATE in gates else None,
         family=_family_in(owner, meta) if member is None else member.family,
+        trouble=trouble_of(status) if node and not ready else None,
     )
 
 

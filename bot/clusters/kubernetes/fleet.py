@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from bot.clusters.base import ClusterEvent, NodeFailed, NodeGone, NodeSeen, NodeSlow
+from bot.clusters.base import ClusterEvent, NodeFailed, NodeGone, NodeSeen
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.facts import Amounts, PodFacts
 from bot.clusters.kubernetes.mirror import Mirror
-from scheduler.model import GPU, Node, NodeName, ResourceName, Seconds, WorkloadId
+from scheduler.model import GPU, Node, NodeName, ResourceName, Seconds
 
 PATIENCE = 60.0
 """A node that is not ready for so long has failed: a kubelet that restarts is back by then."""
@@ -37,7 +37,6 @@ class Fleet:
         self._grants: Mapping[NodeName, int] | None = None  # of this look
         self._told: dict[NodeName, Node] = {}
         self._down: dict[NodeName, Seconds] = {}
-        self._slow: dict[tuple[NodeName, WorkloadId], NodeSlow] = {}
 
     def recall(self, now: Seconds) -> None:
         """Find out which nodes have failed, from a mirror that was not followed until now."""
@@ -57,9 +56,7 @@ class Fleet:
 
     def news(self, changed: Iterable[NodeName], now: Seconds) -> Iterator[ClusterEvent]:
         """What is to be told of these nodes, and of those whose time has run out."""
-        slow, self._slow = self._slow, {}
         self._grants = None
-        yield from slow.values()
         for name in sorted(changed):
             node = self._now(name)
             before = self._told.get(name)
@@ -78,10 +75,6 @@ class Fleet:
                 yield NodeSeen(node=node, at=now)
         for name in self._settle(now):
             yield NodeFailed(name=name, at=now)
-
-    def mark(self, name: NodeName, workload: WorkloadId, now: Seconds) -> None:
-        """A gang was not ready in time because of a pod there: that is told."""
-        self._slow[name, workload] = NodeSlow(node=name, workload=workload, at=now)
 
     def usable(self, name: NodeName) -> bool:
         """Whether pods can be sent to a node."""

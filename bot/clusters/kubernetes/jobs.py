@@ -28,6 +28,7 @@ from bot.clusters.kubernetes.gangs import (
     slots_of,
     standing,
 )
+from bot.clusters.kubernetes.lateness import given_up, refusals
 from bot.clusters.kubernetes.mirror import Mirror
 from bot.clusters.kubernetes.progress import is_on, news_of
 from bot.clusters.kubernetes.works import JobFacts, WorkFacts
@@ -229,6 +230,7 @@ class JobGangs:
         end = end_of(job, pods, lost, gang.ending)
         if end is EndKind.FINISHED and not gang.running:  # it was quicker than our look
             events.append(Started(workload=gang.workload, decision=gang.decision, at=now))
+        events += refusals(gang, pods, end, now)
         if end is not None or job.suspended:
             return end
         for node in sorted({*gang.places} - gang.hurt):
@@ -272,14 +274,12 @@ class JobGangs:
             gang.ending = EndKind.FINISHED
         return gang.ending if told and not standing(pods, self._fleet.failed) else None
 
-    def give_up(self, gang: Gang, now: Seconds) -> None:
-        """Stop a gang that was not whole in time; nodes that hold it up get a bad mark."""
-        pods = [pod for pod in self._mirror.pods_of(gang.ref.uid) if not pod.finished]
-        slow = [pod.node for pod in pods if pod.node is not None and not pod.ready]
-        placed = sum(pod.node is not None for pod in pods) >= len(gang.slots)
-        gang.ending = EndKind.LATE if placed else EndKind.UNPLACED
-        for node in slow:
-            self._fleet.mark(node, gang.workload, now)
+    def give_up(self, gang: Gang, now: Seconds) -> Iterator[ClusterEvent]:
+        """Stop a gang that was not whole in time; why, and which nodes hold it up."""
+        pods = self._mirror.pods_of(gang.ref.uid)
+        bound = sum(pod.node is not None and not pod.finished for pod in pods)
+        gang.ending = EndKind.LATE if bound >= len(gang.slots) else EndKind.UNPLACED
+        yield from given_up(gang, pods, now)
         self.suspend(gang)
 
     def _send_pods(self, gang: Gang, pods: tuple[PodFacts, ...]) -> None:

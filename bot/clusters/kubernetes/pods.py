@@ -10,7 +10,7 @@ budgets.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from bot.clusters.base import ClusterEvent, EndKind, FlawKind, PodsLost, Started, Wanted
 from bot.clusters.kubernetes import groups, names, patches
@@ -28,6 +28,7 @@ from bot.clusters.kubernetes.gangs import (
     standing,
 )
 from bot.clusters.kubernetes.groups import Later, Roster, role_of
+from bot.clusters.kubernetes.lateness import given_up, refusals
 from bot.clusters.kubernetes.mirror import Mirror
 from bot.clusters.kubernetes.progress import news_of
 from bot.clusters.kubernetes.replicas import LEADER, WORKER, read_key
@@ -177,14 +178,12 @@ class PodGangs:
         gang.ending = EndKind.LOST
         self.suspend(gang)
 
-    def give_up(self, gang: Gang, now: Seconds) -> None:
-        """Stop a gang that was not whole in time; nodes that hold it up get a bad mark."""
-        pods = [pod for pod in self.pods_of(gang) if not pod.finished]
-        placed = all(pod.node is not None for pod in pods)
+    def give_up(self, gang: Gang, now: Seconds) -> Iterator[ClusterEvent]:
+        """Stop a gang that was not whole in time; why, and which nodes hold it up."""
+        pods = self.pods_of(gang)
+        placed = all(pod.node is not None for pod in pods if not pod.finished)
         gang.ending = EndKind.LATE if placed else EndKind.UNPLACED
-        for pod in pods:
-            if pod.node is not None and not pod.ready:
-                self._fleet.mark(pod.node, gang.workload, now)
+        yield from given_up(gang, pods, now)
         self.suspend(gang)
 
     def look(self, gang: Gang, events: list[ClusterEvent], now: Seconds) -> EndKind | None:
@@ -194,7 +193,9 @@ class PodGangs:
         if self._is_restarting(gang, pods, now):
             gang.whole = False  # all of its pods come anew, and start together
         elif not standing(pods, lost) and all(pod.finished or pod.node in lost for pod in pods):
-            return self._end(gang, pods)
+            end = self._end(gang, pods)
+            events += refusals(gang, pods, end, now)
+            return end
         for node in sorted(gang.nodes - gang.hurt):
             if not self._fleet.usable(node):
                 gang.hurt.add(node)
