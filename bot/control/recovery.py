@@ -22,7 +22,7 @@ from scheduler.engine import Engine
 from scheduler.history import Sample
 from scheduler.model import Seconds, TeamName, Usage, WorkloadId
 from scheduler.standing import EngineError
-from storage.records import Request, UsageSample
+from storage.records import EventKind, Request, UsageSample
 from storage.states import FINAL, RequestState
 from storage.store import Store
 
@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 S = RequestState
 RUN_TIMES = 2000  # ended requests whose run times are remembered
+_FIRST = frozenset({EventKind.SUBMIT, EventKind.ADOPT})  # what a request begins with
 OPEN = tuple(state for state in RequestState if state not in FINAL)
 
 
@@ -51,7 +52,8 @@ def restore(
         samples = view.usage.all()
         ended = view.requests.ended(RUN_TIMES)
         by_hand = read_by_hand(view)
-        unsubmitted = {event.request for event in view.events.unhandled()}
+        asked = view.events.unhandled()
+        unsubmitted = {order.request for order in asked if order.kind in _FIRST}
     ledger.put(requests)
     for node in seen.nodes:
         engine.apply(events.NodeObserved(node=node))

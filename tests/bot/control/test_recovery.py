@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.asks import Change
 from bot.clusters.base import Start, Stop
 from bot.control.sweeps import sample_usage
 from scheduler.model import (
@@ -69,6 +70,22 @@ def test_an_order_that_was_stored_is_carried_out_after_the_restart(house: House)
     house.restart()
     house.step()
     assert house.state(request) is S.ADMITTED
+
+
+def test_a_change_that_was_stored_is_carried_out_after_the_restart(house: House) -> None:
+    first = house.ask(nodes=4)
+    waits = house.ask(nodes=4)
+    house.step()
+    house.desk.edit(ADA.id, waits, Change(nodes=3), key="change")
+    house.restart()
+    house.step()
+    assert house.request(waits).workload.gpus == 24
+    assert house.control.read(lambda engine: [w.id for w in engine.pending()]) == [waits]
+    house.desk.release(ADA.id, first, key="release")
+    house.step(601.0)
+    house.step(STOP_TIME)
+    house.step()
+    assert house.state(waits) is S.ADMITTED
 
 
 def test_what_was_admitted_but_not_started_is_started(
