@@ -77,6 +77,7 @@ class RefusalCode(enum.StrEnum):
     NO_PROVISION = "no-provision"
     NO_SMALLER_START = "no-smaller-start"
     BAD_MARK = "bad-mark"
+    RAISED_IN_CHAT = "raised-in-chat"
     NOT_HELD = "not-held"
     MANAGED_ELSEWHERE = "managed-elsewhere"
     HOLDS_NOTHING = "holds-nothing"

@@ -2,13 +2,14 @@
 
 It takes the same way as a request made in chat: planned, checked, stored with its order, carried
 out by the loop. What is refused is told to its owner, or to on-call where nobody is known.
-The object's uid makes it idempotent.
+The object's uid makes it idempotent. Who wrote an object is not known, whatever it says of its
+owner: what needs a role is asked for in chat.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot import notices
@@ -24,6 +25,7 @@ from bot.reask import changes_of, demands_more
 from bot.refusals import write_refusal
 from bot.terms import Terms
 from bot.views import CLUSTER, RefusalCode, Refused
+from scheduler.lapse import own
 from scheduler.model import (
     Refusal,
     Rest,
@@ -31,7 +33,7 @@ from scheduler.model import (
     Seconds,
     Workload,
 )
-from storage.records import Audience, EventKind, Notice, ObjectRef, Person, Request, Source
+from storage.records import Audience, EventKind, Notice, ObjectRef, Person, Request, Role, Source
 from storage.requests import number_of
 from storage.states import RequestState
 from storage.store import Store
@@ -61,6 +63,7 @@ class WantedDesk:
     terms: Terms
     people: WhoIsWho = field(default_factory=WhoIsWho)
     _early: list[Wanted] = field(default_factory=list)
+    _above: dict[str, Wanted] = field(default_factory=dict)  # held until raised in chat, by uid
 
     def file(
         self, seen: Sequence[ClusterEvent], check: Check, now: Seconds, fence: int | None
@@ -69,7 +72,8 @@ class WantedDesk:
         fresh = [event for event in seen if isinstance(event, Wanted)]
         unwanted = [event.uid for event in seen if isinstance(event, Unwanted)]
         said = {*(one.ref.uid for one in fresh), *unwanted}
-        wanted = [*fresh, *(one for one in self._early if one.ref.uid not in said)]
+        again = [*self._early, *self._raised()]
+        wanted = [*fresh, *(one for one in again if one.ref.uid not in said)]
         if not wanted and not unwanted:
             return []
         refused: list[tuple[ObjectRef, notices.NotTakenArgs]] = []
@@ -81,10 +85,12 @@ class WantedDesk:
         ]
         waiting = {uid: one for uid, one in known.items() if not one.state.final}
         planned = [
-            (one, self._plan(one, check, now, guaranteed=families.guarantees(one)))
+            (one, self._plan(one, before, check, now, guaranteed=families.guarantees(one)))
             for one in in_order(wanted)
+            for before in (waiting.get(one.ref.uid),)
             if _is_news(known.get(one.ref.uid), one)
         ]
+        self._keep_above(said, waiting, planned)
         added: list[tuple[Wanted, Workload]] = []
         with self.store.write(fence) as work:
             for one, found in planned:
@@ -113,8 +119,37 @@ class WantedDesk:
             if request.ref is not None and request.ref.uid not in objects
         )
 
+    def _raised(self) -> list[Wanted]:
+        """What was held for want of a role, and has been raised in chat since."""
+        if not self._above:
+            return []
+        with self.store.read() as view:
+            known = view.requests.for_objects(self._above)
+        raised = {uid for uid, one in known.items() if self._is_raised(one)}
+        return [one for uid, one in self._above.items() if uid in raised]
+
+    def _keep_above(
+        self,
+        said: Iterable[str],
+        waiting: Mapping[str, Request],
+        planned: Sequence[tuple[Wanted, Workload | Refused]],
+    ) -> None:
+        """Have what is held for want of a role looked at again when it was raised."""
+        for uid in (*said, *(one.ref.uid for one, _ in planned)):
+            self._above.pop(uid, None)
+        for one, found in planned:
+            held = isinstance(found, Refused) and found.code is RefusalCode.RAISED_IN_CHAT
+            if held and one.ref.uid in waiting:
+                self._above[one.ref.uid] = one
+
     def _plan(
-        self, wanted: Wanted, check: Check, now: Seconds, *, guaranteed: bool | None
+        self,
+        wanted: Wanted,
+        before: Request | None,
+        check: Check,
+        now: Seconds,
+        *,
+        guaranteed: bool | None,
     ) -> Workload | Refused:
         teams = () if wanted.marks.get("team") else tuple(map(str, self.terms.teams))
         flaw = wanted.flaw
@@ -131,9 +166,12 @@ class WantedDesk:
         ask = read_ask(wanted, self.terms, guaranteed=guaranteed)
         if isinstance(ask, Refused):
             return ask
-        found = plan(ask, self._owner(wanted.marks), self.terms, now)
+        asker = dataclasses.replace(self._owner(wanted.marks), role=_ROLE)
+        if before is not None and self._is_raised(before):
+            asker = dataclasses.replace(asker, role=Role.LEAD)  # as who raised it had at least
+        found = plan(ask, asker, self.terms, now)
         if isinstance(found, Refused):
-            return found
+            return _in_chat(found, wanted, before)
         (as_planned,) = found.pod_sets
         pod_sets = tuple(
             dataclasses.replace(
@@ -149,8 +187,17 @@ class WantedDesk:
         refusal = check(found)
         return found if refusal is None else never_fits(refusal)
 
+    def _is_raised(self, request: Request) -> bool:
+        """Whether it has a class that nobody gets by `kubectl`: somebody in chat gave it that."""
+        own_one = own(request.workload)
+        asked = own_one.asked_class or own_one.priority_class
+        return asked not in self.terms.priorities(_ROLE)
+
     def _owner(self, marks: Mapping[str, str]) -> Person:
-        """The person named, else a lead of the team; somebody unknown may ask for that team."""
+        """Who hears of it: the person named, else a lead of the team.
+
+        Somebody unknown may ask for that team.
+        """
         team = marks.get("team", "")
         named_one = marks.get("owner")
         if named_one is None:
@@ -193,7 +240,22 @@ class WantedDesk:
         return args
 
 
+_ROLE = Role.RESEARCHER  # what comes by `kubectl` has the rights of anybody in its team
 _OPEN = tuple(state for state in RequestState if not state.final)
+
+
+def _in_chat(refused: Refused, wanted: Wanted, before: Request | None) -> Refused:
+    """Where it is for want of a role: how somebody who has it asks for that in chat."""
+    if refused.code is not RefusalCode.PRIORITY_NOT_ALLOWED:
+        return refused
+    return refuse(
+        RefusalCode.RAISED_IN_CHAT,
+        refused.near,
+        priority=refused.args["priority"],
+        team=wanted.marks.get("team", ""),
+        request="" if before is None else before.id,
+        replica=int(wanted.ref.family is not None),
+    )
 
 
 def _bad_group(flaw: Flaw) -> Refused:

@@ -29,6 +29,7 @@ class TurnedDown(Units):
             RefusalCode.NO_PROVISION: self._no_provision,
             RefusalCode.NO_SMALLER_START: self._no_smaller_start,
             RefusalCode.BAD_MARK: self._bad_mark,
+            RefusalCode.RAISED_IN_CHAT: self._raised_in_chat,
             RefusalCode.NOT_HELD: self._not_held,
             RefusalCode.MANAGED_ELSEWHERE: self._managed_elsewhere,
             RefusalCode.HOLDS_NOTHING: self._holds_nothing,
@@ -110,6 +111,40 @@ class TurnedDown(Units):
         if not value:
             return say("缺少标签 `{label}` 。{near}", label=label, near=near)
         return say("标签 `{label}` 不能是 `{value}` 。{near}", label=label, value=value, near=near)
+
+    def _raised_in_chat(self, refused: Refused, figures: Figures) -> Markup:
+        """A class that needs a role, asked for by a label, which anybody can have written."""
+        priority, request = figures.text("priority") or "critical", figures.text("request")
+        why = say(
+            "{priority}需要相应的身份，而标签是谁写的无从得知。可以写 {near} ",
+            priority=self.priority(priority),
+            near=self.or_list(refused.near) if refused.near else "别的优先级",
+        )
+        if figures.number("replica"):
+            return say(
+                "{why}；它等待时，管理员可以在聊天中提升： "
+                "`/gpu boost {request} priority {priority} for 6h reason …`",
+                why=why,
+                request=request or "R-1042",
+                priority=priority,
+            )
+        team = figures.text("team") or say("其")
+        if request:
+            return say(
+                "{why}，或者请团队 {team} 的负责人或管理员在聊天中提升： "
+                "`/gpu edit {request} priority {priority}`",
+                why=why,
+                team=team,
+                request=request,
+                priority=priority,
+            )
+        return say(
+            "{why}；它等待时，团队 {team} 的负责人或管理员可以用它的编号在聊天中提升： "
+            "`/gpu edit R-1042 priority {priority}`",
+            why=why,
+            team=team,
+            priority=priority,
+        )
 
     def _not_held(self, refused: Refused, figures: Figures) -> Markup:
         """A Job whose pods wait for GPUs one by one; `near` are teams where it names none."""

@@ -29,6 +29,7 @@ class TurnedDown(Units):
             RefusalCode.NO_PROVISION: self._no_provision,
             RefusalCode.NO_SMALLER_START: self._no_smaller_start,
             RefusalCode.BAD_MARK: self._bad_mark,
+            RefusalCode.RAISED_IN_CHAT: self._raised_in_chat,
             RefusalCode.NOT_HELD: self._not_held,
             RefusalCode.MANAGED_ELSEWHERE: self._managed_elsewhere,
             RefusalCode.HOLDS_NOTHING: self._holds_nothing,
@@ -116,6 +117,39 @@ class TurnedDown(Units):
             return say("The label `{label}` is missing.{near}", label=label, near=near)
         return say(
             "The label `{label}` cannot be `{value}`.{near}", label=label, value=value, near=near
+        )
+
+    def _raised_in_chat(self, refused: Refused, figures: Figures) -> Markup:
+        """A class that needs a role, asked for by a label, which anybody can have written."""
+        priority, request = figures.text("priority") or "critical", figures.text("request")
+        near = self.or_list(refused.near) if refused.near else say("another")
+        if figures.number("replica"):
+            return say(
+                "Priority {priority} needs a role, and nobody can tell who wrote the label. Write "
+                "{near}. What waits an admin can raise in chat: "
+                "`/gpu boost {request} priority {priority} for 6h reason …`",
+                priority=priority,
+                near=near,
+                request=request or "R-1042",
+            )
+        team = figures.text("team") or say("its team")
+        if request:
+            return say(
+                "Priority {priority} needs a role, and nobody can tell who wrote the label. Write "
+                "{near}, or let a lead of {team} or an admin raise it in chat: "
+                "`/gpu edit {request} priority {priority}`",
+                priority=priority,
+                near=near,
+                team=team,
+                request=request,
+            )
+        return say(
+            "Priority {priority} needs a role, and nobody can tell who wrote the label. Write "
+            "{near}; when it waits, a lead of {team} or an admin can raise it in chat, with the "
+            "id that it has then: `/gpu edit R-1042 priority {priority}`",
+            priority=priority,
+            near=near,
+            team=team,
         )
 
     def _not_held(self, refused: Refused, figures: Figures) -> Markup:
