@@ -15,13 +15,13 @@ from typing import Any
 
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Json
-from bot.clusters.kubernetes.digits import read_number
 from bot.clusters.kubernetes.replicas import (
     LEADER_WORKER_SET,
     STATEFUL_SET,
     member_of,
     replica_key,
 )
+from bot.clusters.kubernetes.texts import read_number, read_word
 from bot.clusters.kubernetes.troubles import Trouble, trouble_of
 from scheduler.model import (
     GPU,
@@ -387,10 +387,10 @@ def owner_of(meta: Json) -> Owner | None:
     """What controls an object. A Job of another API group (Volcano's) is another kind than ours."""
     for one in meta.get("ownerReferences") or ():
         if one.get("controller"):
-            kind, group = str(one["kind"]), str(one.get("apiVersion") or "").partition("/")[0]
+            kind, group = read_word(one["kind"]), str(one.get("apiVersion") or "").partition("/")[0]
             if group and group != _GROUPS.get(kind, group):
                 kind = f"{kind}.{group}"
-            return Owner(kind=kind, name=str(one["name"]), uid=str(one["uid"]))
+            return Owner(kind=kind, name=read_word(one["name"]), uid=read_word(one["uid"]))
     return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter, ValidationError
@@ -22,6 +22,7 @@ from bot.clusters.kubernetes.works import JobEnd, WorkFacts
 from scheduler.model import Admission, NodeName, PodSetAssignment, ResourceName, Seconds, WorkloadId
 from storage.records import ObjectRef
 
+MOST_PODS = 100_000  # of a grant: one of more is none that anybody gave
 _ADMISSION = TypeAdapter(Admission)
 _ENDS = {JobEnd.COMPLETE: EndKind.FINISHED, JobEnd.FAILED: EndKind.FAILED}
 
@@ -125,9 +126,17 @@ def write_grant(admission: Admission) -> str:
 def read_grant(text: str | None) -> Admission | None:
     """The placement of an annotation; None where it is missing or garbled."""
     try:
-        return None if text is None else _ADMISSION.validate_json(text)
+        found = None if text is None else _ADMISSION.validate_json(text)
     except ValidationError:
         return None
+    if found is not None and sum(_pods_of(found)) > MOST_PODS:
+        return None
+    return found
+
+
+def _pods_of(admission: Admission) -> Iterator[int]:
+    """How many pods lie on each node."""
+    return (pods for part in admission.assignments for _, pods in part.nodes)
 
 
 def gang_on(job: WorkFacts) -> Gang | None:

@@ -15,9 +15,9 @@ from typing import TypeVar
 
 from bot.clusters.base import Flaw, FlawKind, Wanted
 from bot.clusters.kubernetes import names
-from bot.clusters.kubernetes.digits import read_number
 from bot.clusters.kubernetes.facts import MAIN, PodFacts, PodShape
 from bot.clusters.kubernetes.replicas import WORKER
+from bot.clusters.kubernetes.texts import read_marks, read_number
 from scheduler.model import GPU, PodSet, Seconds
 from storage.records import ObjectRef
 
@@ -71,7 +71,7 @@ def wanted(
     marks = {**first.annotations, **_marks(first)}
     return Wanted(
         ref=ref_of(key, roster),
-        marks={name.removeprefix(names.PREFIX): text for name, text in sorted(marks.items())},
+        marks=read_marks(marks),
         pod_sets=pod_sets_of(roster),
         created=min(pod.created for pod in pods),
         at=now,

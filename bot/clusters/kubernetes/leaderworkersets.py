@@ -14,6 +14,8 @@ from bot.clusters.kubernetes.connection import Json
 from bot.clusters.kubernetes.facts import PodShape, shape_of
 from bot.clusters.kubernetes.replicas import replica_key
 
+MOST_REPLICAS = 10_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetFacts:
@@ -39,8 +41,11 @@ class SetFacts:
 
     @property
     def replica_keys(self) -> frozenset[str]:
-        """Those of the replicas that it is to have; more come for a while when it is updated."""
-        count = 0 if self.deleting else self.replicas
+        """Those of the replicas that it is to have; more come for a while when it is updated.
+
+        Nobody has room for as many as somebody may write there.
+        """
+        count = 0 if self.deleting else min(self.replicas, MOST_REPLICAS)
         return frozenset(replica_key(self.namespace, f"{self.name}-{i}") for i in range(count))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -44,7 +44,7 @@ class Shelf(Generic[V]):
         self.on_news: Callable[[], None] = lambda: None
         self._lock, self._key, self._read, self._moved = lock, key, read, moved
 
-    def replace(self, objects: Sequence[Json]) -> None:
+    def replace(self, objects: Iterable[Json]) -> None:
         """All there are."""
         found = {self._key(obj): self._read_or_none(obj) for obj in objects}
         with self._lock:

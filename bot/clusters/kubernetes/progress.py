@@ -18,6 +18,7 @@ from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.facts import Phase, PodFacts
 from bot.clusters.kubernetes.gangs import Gang, is_granted, ref_of, slots_in
 from bot.clusters.kubernetes.groups import role_of
+from bot.clusters.kubernetes.texts import read_word
 from bot.clusters.kubernetes.works import JobFacts, JobSetFacts, ReplicatedJob, WorkFacts
 from scheduler.model import NodeName, PodSetAssignment, Seconds
 from storage.records import ObjectRef
@@ -199,11 +200,11 @@ def _checkpoints(
 ) -> Iterator[tuple[str, ObjectRef]]:
     """What is said of the progress, and where: the object first, then its pods."""
     if job is not None and names.CHECKPOINTED in job.annotations:
-        yield job.annotations[names.CHECKPOINTED], ref_of(job)
+        yield read_word(job.annotations[names.CHECKPOINTED]), ref_of(job)
     for pod in pods:
         if names.CHECKPOINTED in pod.annotations:
             ref = ObjectRef(kind=POD, namespace=pod.namespace, name=pod.name, uid=pod.uid)
-            yield pod.annotations[names.CHECKPOINTED], ref
+            yield read_word(pod.annotations[names.CHECKPOINTED]), ref
 
 
 def _moment(text: str) -> Seconds | None:

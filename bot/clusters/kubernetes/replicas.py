@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Json
-from bot.clusters.kubernetes.digits import read_number
+from bot.clusters.kubernetes.texts import read_number
 from storage.records import FamilyRef
 
 LEADER_WORKER_SET, STATEFUL_SET = "LeaderWorkerSet", "StatefulSet"

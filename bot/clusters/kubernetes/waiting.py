@@ -15,6 +15,7 @@ from bot.clusters.kubernetes.facts import JOB, JOB_SET, PodFacts, marks_of_no_as
 from bot.clusters.kubernetes.gangs import ref_of
 from bot.clusters.kubernetes.mirror import Mirror
 from bot.clusters.kubernetes.pods import PodGangs
+from bot.clusters.kubernetes.texts import read_marks
 from bot.clusters.kubernetes.works import WorkFacts
 from scheduler.model import GPU, Seconds
 from storage.records import ObjectRef
@@ -31,7 +32,7 @@ def wanted(work: WorkFacts, now: Seconds) -> Wanted | None:
         marks.pop(own)
     return Wanted(
         ref=ref_of(work),
-        marks={name.removeprefix(names.PREFIX): text for name, text in sorted(marks.items())},
+        marks=read_marks(marks),
         pod_sets=work.pod_sets,
         created=work.created,
         at=now,
@@ -60,7 +61,7 @@ def unheld(work: WorkFacts | None, pods: Sequence[PodFacts], now: Seconds) -> Wa
             name=first.owner.name,
             uid=first.owner.uid,
         ),
-        marks={name.removeprefix(names.PREFIX): text for name, text in said.items() if text},
+        marks=read_marks({name: text for name, text in said.items() if text}),
         pod_sets=(),
         created=0.0 if work is None else work.created,
         at=now,

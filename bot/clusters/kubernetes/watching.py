@@ -14,7 +14,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -45,8 +45,8 @@ class Pace:
 class Sink(Protocol):
     """Where objects go. Called from the watcher's thread alone."""
 
-    def replace(self, objects: Sequence[Json]) -> None:
-        """All there are."""
+    def replace(self, objects: Iterable[Json]) -> None:
+        """All there are. They come as they are read: what that raises leaves all as it was."""
         ...
 
     def put(self, obj: Json) -> None:
@@ -88,6 +88,7 @@ class Watcher:
         self._present = False
         self._trouble: str | None = None
         self._version: str | None = None
+        self._listed_at = ""  # the version of the list that was read last
         self._listed = time.monotonic()
         self._fruitful = False  # whether the watch that is open has told anything
         self._gaps = 0  # one after another, with nothing told in between
@@ -160,24 +161,26 @@ class Watcher:
         return True
 
     def _list(self) -> None:
-        """Read all pages of one consistent list."""
-        objects: list[Json] = []
+        """Read all pages of one consistent list, of which one at a time is kept as it was sent."""
+        self._sink.replace(self._pages())
+        self._version = self._listed_at
+        self._listed = time.monotonic()
+        self._be_well()
+        self._present = True
+        self._synced.set()
+
+    def _pages(self) -> Iterator[Json]:
         more = ""
         while True:
             query = {**self._query, "limit": PAGE}
             if more:
                 query["continue"] = more
             page = self._connection.get(self.path, **query)
-            objects.extend(page.get("items") or ())
+            yield from page.get("items") or ()
             more = page["metadata"].get("continue") or ""
+            self._listed_at = str(page["metadata"]["resourceVersion"])
             if not more:
-                break
-        self._sink.replace(objects)
-        self._version = str(page["metadata"]["resourceVersion"])
-        self._listed = time.monotonic()
-        self._be_well()
-        self._present = True
-        self._synced.set()
+                return
 
     def _watch_from(self, version: str) -> None:
         """Follow one watch to its end."""

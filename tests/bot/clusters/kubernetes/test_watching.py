@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -29,9 +29,9 @@ class Heard:
         self.lists = 0
         self.events: list[tuple[str, str, int]] = []
 
-    def replace(self, objects: Sequence[Json]) -> None:
-        self.lists += 1
+    def replace(self, objects: Iterable[Json]) -> None:
         self._pods.replace(objects)
+        self.lists += 1
 
     def put(self, obj: Json) -> None:
         self._note("put", obj)
