@@ -31,6 +31,7 @@ class NoticeKind(enum.StrEnum):
     INTERVENTION_FAILED = "intervention-failed"
     DISPLACED = "displaced"
     STUCK = "stuck"
+    TAKEN = "taken"
     NOT_TAKEN = "not-taken"
     LINK_ASKED = "link-asked"
     LINK_ANSWERED = "link-answered"

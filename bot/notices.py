@@ -21,12 +21,20 @@ from bot.notices_by_hand import (
     StuckArgs,
     SubstituteArgs,
 )
-from bot.notices_of_cluster import NodeAvoidedArgs, NotTakenArgs, ReplicaArgs, ReplicasArgs
+from bot.notices_of_cluster import (
+    NodeAvoidedArgs,
+    NotTakenArgs,
+    ReplicaArgs,
+    ReplicasArgs,
+    TakenArgs,
+)
 from scheduler.layout import AfterLease
 from scheduler.model import Basis, PreemptionRule, RestCause, WaitReason
 from storage.records import RecipeKind
 
-Cause = Literal["preempted", "node-lost", "failed", "drained", "late", "unplaced", "stopped"]
+Cause = Literal[
+    "preempted", "node-lost", "failed", "drained", "late", "unplaced", "stopped", "taken"
+]
 """Why somebody waits again."""
 
 
@@ -380,6 +388,7 @@ NoticeArgs = (
     | EscalatedArgs
     | StuckArgs
     | NotTakenArgs
+    | TakenArgs
     | LinkAskedArgs
     | LinkAnsweredArgs
     | SubstituteArgs
@@ -408,6 +417,7 @@ _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
     NoticeKind.DISPLACED: DisplacedArgs,
     NoticeKind.STUCK: StuckArgs,
     NoticeKind.NOT_TAKEN: NotTakenArgs,
+    NoticeKind.TAKEN: TakenArgs,
     NoticeKind.LINK_ASKED: LinkAskedArgs,
     NoticeKind.LINK_ANSWERED: LinkAnsweredArgs,
     NoticeKind.SUBSTITUTE: SubstituteArgs,
@@ -479,6 +489,7 @@ __all__ = [
     "StarvingArgs",
     "StuckArgs",
     "SubstituteArgs",
+    "TakenArgs",
     "UndeliverableArgs",
     "UnprotectedArgs",
     "WaiterArgs",

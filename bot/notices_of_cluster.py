@@ -62,3 +62,21 @@ class NodeAvoidedArgs(Args):
     node: str
     held_up: tuple[str, ...]
     until: float
+
+
+class TakenArgs(Args):
+    """Pods that no request stands for are on GPUs that a hold has no pods on; to all it concerns.
+
+    `by` are they, with their GPUs. It is held on the nodes `to` now, or `waits` again; with neither
+    it stays where it is, for pods of its owner run there, or no other nodes have room.
+    """
+
+    kind: Literal[NoticeKind.TAKEN] = NoticeKind.TAKEN
+    request: str
+    name: str
+    owner: str
+    team: str
+    node: str
+    by: tuple[tuple[str, int], ...]
+    to: tuple[str, ...] = ()
+    waits: bool = False

@@ -175,6 +175,53 @@ class PodsLost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SeenPod:
+    """A pod as somebody asks about it. `request` is whose it is, None for one outside our care.
+
+    `requests` is what it holds of `node`; `keeper` the kind and name of the object that controls
+    it; `owner` the person that its maker names; `runs` whether it holds a node and goes on, and
+    `since` is from when on it has run there, as its node says.
+    """
+
+    ref: ObjectRef
+    node: NodeName | None
+    requests: Mapping[ResourceName, int]
+    runs: bool
+    request: str | None = None
+    keeper: tuple[str, str] | None = None
+    owner: str | None = None
+    since: Seconds | None = None
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that it holds or asks for."""
+        return self.requests.get(GPU, 0)
+
+    @property
+    def where(self) -> str:
+        """As people write it."""
+        return f"{self.ref.namespace}/{self.ref.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """GPUs of a node that a hold has no pods on were taken by pods that no request stands for.
+
+    Each once, for the pods (`by`) that are there. `vacant`: the hold has none of its own on the
+    node; `bare`: nor anywhere else. `seen` is the node with all that others hold of it.
+    """
+
+    workload: WorkloadId
+    decision: str
+    node: NodeName
+    by: tuple[SeenPod, ...]
+    vacant: bool
+    bare: bool
+    seen: Node
+    at: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shrunk:
     """Pods of a running gang are done for good: what is left of each pod set of its grant."""
 
@@ -288,6 +335,7 @@ ClusterEvent = (
     | NodeSlow
     | GivenUp
     | PodsLost
+    | Taken
     | Shrunk
     | Saved
     | NotSaved
@@ -297,37 +345,8 @@ ClusterEvent = (
 )
 
 
-OF_GANGS = (Started, Gone, PodsLost, Shrunk, Saved)
+OF_GANGS = (Started, Gone, PodsLost, Taken, Shrunk, Saved)
 """Those of the events that are about an attempt of a request."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenPod:
-    """A pod as somebody asks about it. `request` is whose it is, None for one outside our care.
-
-    `requests` is what it holds of `node`; `keeper` the kind and name of the object that controls
-    it; `owner` the person that its maker names; `runs` whether it holds a node and goes on, and
-    `since` is from when on it has run there, as its node says.
-    """
-
-    ref: ObjectRef
-    node: NodeName | None
-    requests: Mapping[ResourceName, int]
-    runs: bool
-    request: str | None = None
-    keeper: tuple[str, str] | None = None
-    owner: str | None = None
-    since: Seconds | None = None
-
-    @property
-    def gpus(self) -> int:
-        """GPUs that it holds or asks for."""
-        return self.requests.get(GPU, 0)
-
-    @property
-    def where(self) -> str:
-        """As people write it."""
-        return f"{self.ref.namespace}/{self.ref.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

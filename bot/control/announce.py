@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from bot import notices
+from bot.clusters.base import Taken
 from bot.control import families
 from bot.control.ledger import LOOP, Ledger
 from bot.grants import flavor_of, nodes_of
@@ -148,6 +149,30 @@ def say_repaired(ledger: Ledger, request: Request, repair: Repair, to: Sequence[
     tell(ledger, key, args, request.id, "thread")
 
 
+def say_taken(
+    ledger: Ledger,
+    request: Request,
+    taken: Taken,
+    to: Sequence[NodeName] = (),
+    *,
+    waits: bool = False,
+) -> None:
+    """Tell its owner, its thread and on-call who has GPUs that it holds, and what follows."""
+    args = notices.TakenArgs(
+        request=request.id,
+        name=request.workload.name,
+        owner=request.workload.owner,
+        team=request.workload.team,
+        node=taken.node,
+        by=tuple((pod.where, pod.gpus) for pod in taken.by),
+        to=tuple(to),
+        waits=waits,
+    )
+    key = f"taken:{request.decision}:{taken.node}:{taken.by[0].ref.uid}"
+    tell(ledger, key, args, request.id, "thread", "oncall")
+    put(ledger, f"{key}:person", args, Audience.PERSON, request.id, args.owner)
+
+
 def say_nodes_failed(
     ledger: Ledger,
     moved: Mapping[WorkloadId, Sequence[NodeName]],
@@ -159,7 +184,8 @@ def say_nodes_failed(
     `moved` says where the pods of a repaired gang went.
     """
     hit: dict[NodeName, list[notices.HitArgs]] = {node: [] for node in failed}
-    for repair in decisions.repairs:
+    lost = [one for one in decisions.repairs if one.workload not in ledger.taken]
+    for repair in lost:
         for node in repair.lost:
             hit.setdefault(node, []).append(_hit(ledger, repair.workload, moved[repair.workload]))
     for eviction in decisions.evictions:

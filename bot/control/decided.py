@@ -80,7 +80,10 @@ def _repair(ledger: Ledger, repair: Repair) -> tuple[NodeName, ...]:
         admission=repair.admission,
         kept=None,  # its pods may come anew
     )
-    announce.say_repaired(ledger, mended, repair, to)
+    if (taken := ledger.taken.get(request.id)) is not None:
+        announce.say_taken(ledger, mended, taken, to)
+    else:
+        announce.say_repaired(ledger, mended, repair, to)
     ledger.resize(mended)  # also what it had given back
     ledger.act(replacement(mended, repair.admission))
     return to

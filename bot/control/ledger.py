@@ -14,7 +14,7 @@ from typing import Unpack
 
 from bot import notices
 from bot.clock import moment
-from bot.clusters.base import Action
+from bot.clusters.base import Action, Taken
 from scheduler.model import Seconds
 from storage.accounts import Gauge, Grant, Outcome
 from storage.audit import Intervention
@@ -68,12 +68,14 @@ class Ledger:
 
     `said_at` is the wall-clock moment from which the notices are due. `replicas` are what the
     step tells of each family of replicas, by its head: the key of the notice, and its arguments.
+    `taken` is what of holds others have, by the request that is to go on elsewhere.
     """
 
     def __init__(self, store: Store, now: Seconds, said_at: dt.datetime) -> None:
         self.now = now
         self.at = moment(now)
         self.actions: list[Action] = []
+        self.taken: dict[str, Taken] = {}
         self.replicas: dict[str, tuple[str, notices.ReplicasArgs]] = {}
         self._store = store
         self._said_at = said_at

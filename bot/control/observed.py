@@ -7,6 +7,7 @@ dropped, so the same list may be delivered any number of times.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import replace
 
 from bot import notices
@@ -21,6 +22,8 @@ from bot.clusters.base import (
     Saved,
     Shrunk,
     Started,
+    Stop,
+    Taken,
 )
 from bot.control import announce, orders
 from bot.control.ledger import LOOP, Ledger
@@ -44,6 +47,9 @@ _CAUSES: dict[EndKind, notices.Cause] = {
 }
 
 
+_EVICTED: dict[str, notices.Cause] = {"drained": "drained", "taken": "taken"}
+
+
 def take_in(engine: Engine, ledger: Ledger, event: ClusterEvent) -> None:
     """Bring one report into the engine and the ledger."""
     match event:
@@ -57,13 +63,17 @@ def take_in(engine: Engine, ledger: Ledger, event: ClusterEvent) -> None:
             _hurt(engine, ledger, event)
         case Started():
             _started(ledger, event)
+        case Taken():
+            _taken(engine, ledger, event)
         case Shrunk() | Saved():
             _progress(engine, ledger, event)
         case Gone():
             _gone(engine, ledger, event)
 
 
-def _current(ledger: Ledger, event: Started | Gone | PodsLost | Shrunk | Saved) -> Request | None:
+def _current(
+    ledger: Ledger, event: Started | Gone | PodsLost | Taken | Shrunk | Saved
+) -> Request | None:
     request = ledger.find(event.workload)
     if request is None or request.decision != event.decision or request.state.final:
         log.info("old news of %s (%s): %s", event.workload, event.decision, type(event).__name__)
@@ -81,6 +91,37 @@ def _hurt(engine: Engine, ledger: Ledger, event: PodsLost) -> None:
     request = _current(ledger, event)
     if request is not None and request.state in {S.ADMITTED, S.RUNNING}:
         engine.apply(events.NodeLost(node=event.node, workload=event.workload))
+
+
+def _taken(engine: Engine, ledger: Ledger, event: Taken) -> None:
+    """A hold goes on elsewhere, or waits again where it has no pods; else it stays as it is."""
+    request = _current(ledger, event)
+    if request is None or request.state not in {S.ADMITTED, S.RUNNING}:
+        return
+    told = (
+        events.NodeObserved(node=event.seen),
+        events.NodeLost(node=event.node, workload=event.workload),
+    )
+    if event.vacant and _finds_place(engine, ledger, event.workload, told):
+        ledger.taken[request.id] = event
+        for one in told:
+            engine.apply(one)
+        return
+    announce.say_taken(ledger, request, event, waits=event.bare)
+    if event.bare:
+        engine.apply(events.Leaving(workload=event.workload))
+        ledger.move(request.id, S.EVICTING, reason="taken", details={"lost": [event.node]})
+        ledger.act(Stop(workload=event.workload, decision=event.decision, grace=0.0))
+
+
+def _finds_place(
+    engine: Engine, ledger: Ledger, workload: WorkloadId, told: Iterable[events.Event]
+) -> bool:
+    """Whether a gang could go on elsewhere."""
+    copy = engine.fork()
+    for one in told:
+        copy.apply(one)
+    return any(repair.workload == workload for repair in copy.cycle(ledger.now).repairs)
 
 
 def _progress(engine: Engine, ledger: Ledger, event: Shrunk | Saved) -> None:
@@ -196,10 +237,8 @@ def _cause(ledger: Ledger, request: Request, kind: EndKind) -> notices.Cause:
     """Why it waits again."""
     if request.state is S.PREEMPTING:
         return "preempted"
-    if request.state is S.EVICTING and ledger.stopped_because(request.id) == "drained":
-        return "drained"
     if request.state is S.EVICTING:
-        return "node-lost"
+        return _EVICTED.get(ledger.stopped_because(request.id), "node-lost")
     return _CAUSES.get(kind, "node-lost")
 
 

@@ -187,6 +187,7 @@ _RENDERERS: dict[type[notices.NoticeArgs], Callable[[Voice, Any, Audience], Mess
     notices.InterventionFailedArgs: interventions.told,
     notices.DisplacedArgs: interventions.told,
     notices.StuckArgs: interventions.stuck,
+    notices.TakenArgs: interventions.taken,
     notices.NotTakenArgs: interventions.not_taken,
     notices.LinkAskedArgs: identity.told,
     notices.LinkAnsweredArgs: identity.told,

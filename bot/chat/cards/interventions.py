@@ -113,6 +113,15 @@ def stuck(voice: Voice, args: notices.StuckArgs, _: Audience) -> Message:
     return build([Lines(what), Line(), Lines(words.for_oncall(voice.oncall))])
 
 
+def taken(voice: Voice, args: notices.TakenArgs, audience: Audience) -> Message:
+    """To its owner, its thread and on-call: who has GPUs that a hold has no pods on."""
+    words = voice.words
+    if audience is not Audience.ONCALL:
+        return build([Lines(words.taken(args))])
+    what = [Lines(words.taken(args)), Lines(words.taken_next())]
+    return build([*what, Line(), Lines(words.for_oncall(voice.oncall))])
+
+
 def node_avoided(voice: Voice, args: notices.NodeAvoidedArgs, _: Audience) -> Message:
     """To on-call: a node that held up others is used no more for a while."""
     words = voice.words

@@ -28,6 +28,7 @@ from bot.clusters.base import (
     SeenPod,
     Start,
     Stop,
+    Taken,
     Unwanted,
 )
 from bot.clusters.kubernetes.belonging import Belonging
@@ -102,7 +103,7 @@ class KubernetesCluster:
         self._refused: list[tuple[str, Refused]] = []
         self._jobs = JobGangs(connection, self.mirror, self.writer, self.fleet, layout)
         self._job_sets = JobSetGangs(connection, self.mirror, self.writer, self.fleet, layout)
-        self._holds = Holds(connection, self.mirror, self.writer, self.fleet)
+        self._holds = Holds(connection, self.mirror, self.writer, self.fleet, whose.strangers)
         self._pods = PodGangs(
             connection, self.mirror, self.writer, self.fleet, layout.readiness.ready_in
         )
@@ -187,6 +188,7 @@ class KubernetesCluster:
             if self._touched:  # what ended just now gives its nodes back
                 self._events += self.fleet.news(self._touched, now)
                 self._touched.clear()
+            self._events.sort(key=lambda event: isinstance(event, Taken))  # they say how nodes are
 
     def apply(self, action: Action, now: Seconds) -> None:
         """Carry out one decision."""
@@ -270,6 +272,7 @@ class KubernetesCluster:
     def _look_at(self, changes: Changes, lost: set[NodeName], now: Seconds) -> None:
         named = changes.jobs | changes.units | self._unmarked
         changed = named | changes.owners | self._again
+        changed |= {uid for uid, gang in self._by_object.items() if _is_beside(gang, changes.nodes)}
         self._again = set()
         if lost:
             changed |= {uid for uid, gang in self._by_object.items() if gang.nodes & lost}
@@ -475,3 +478,8 @@ class KubernetesCluster:
             if gang is not None and not gang.seen:
                 changed = gang.made is None and why.status in _CHANGED
                 self._end(gang, EndKind.STOPPED if changed else EndKind.FAILED, now)
+
+
+def _is_beside(gang: Gang, nodes: frozenset[NodeName]) -> bool:
+    """Whether others may have come to where a hold has its GPUs: nothing of its own tells that."""
+    return is_hold(gang) and not gang.nodes.isdisjoint(nodes)

@@ -80,6 +80,17 @@ class Fleet:
         """Whether pods can be sent to a node."""
         return name in self._mirror.nodes.items and name not in self.failed
 
+    def short(self, name: NodeName, wanted: int) -> bool:
+        """Whether a node has not so many GPUs that no pod is on."""
+        node = self._mirror.nodes.items.get(name)
+        held = sum(pod.requests.get(GPU, 0) for pod in self._mirror.pods_on(name))
+        return node is not None and node.capacity.get(GPU, 0) - held < wanted
+
+    def bare(self, name: NodeName) -> Node:
+        """A node with all that others hold of it, also of what somebody was granted."""
+        node = self._mirror.nodes.items[name]
+        return self._less(node, self._mirror.occupied(name, self._uncounted))
+
     def ready(self, name: NodeName) -> bool:
         """Whether a node is ready at this moment."""
         node = self._mirror.nodes.items.get(name)
@@ -130,8 +141,10 @@ class Fleet:
         if node is None:
             return None
         lost = name in self.failed  # what is still listed there holds nothing anybody could have
-        outside = {} if lost else self._outside(node)
-        closed = name in self.closed
+        return self._less(node, {} if lost else self._outside(node))
+
+    def _less(self, node: Node, outside: Mapping[ResourceName, int]) -> Node:
+        closed = node.name in self.closed
         if not outside and not closed:
             return node
         return dataclasses.replace(

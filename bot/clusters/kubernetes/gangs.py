@@ -41,10 +41,10 @@ class Gang:
     `ordered`: some of its pods come when others are ready. `left` are the places of each pod set
     that it has not given back, None for all; `saved` is when it saved its progress, as was told,
     and `unsaved` what it said of that and cannot be; `grown` how many pods it has beyond its
-    grant, as was told. `told` is what of `left` the engine knows, None for all. `announced` is
-    what its object says of when it will be stopped: that is believed only if it is to be stopped.
-    `asked` is when that was last asked for; `unbegun`: its object has answered, after all that was
-    sent, that it never began.
+    grant, as was told; `taken` who has GPUs that a hold was granted, by node, as told. `told` is
+    what of `left` the engine knows, None for all. `announced` is what its object says of when it
+    will be stopped: that is believed only if it is to be stopped. `asked` is when that was last
+    asked for; `unbegun`: its object has answered, after all that was sent, that it never began.
     """
 
     workload: WorkloadId
@@ -72,6 +72,7 @@ class Gang:
     unsaved: set[str] = field(default_factory=set)
     grown: int = 0
     told: Mapping[str, tuple[NodeName, ...]] | None = None
+    taken: dict[NodeName, frozenset[str]] = field(default_factory=dict)
     pinned: dict[str, NodeName] = field(default_factory=dict)
     hurt: set[NodeName] = field(default_factory=set)
     evicted: set[str] = field(default_factory=set)

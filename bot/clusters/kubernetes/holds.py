@@ -9,9 +9,18 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from bot.clusters.base import ClusterEvent, EndKind, Flaw, FlawKind, PodsLost, Started, Wanted
+from bot.clusters.base import (
+    ClusterEvent,
+    EndKind,
+    Flaw,
+    FlawKind,
+    PodsLost,
+    Started,
+    Taken,
+    Wanted,
+)
 from bot.clusters.kubernetes import names, patches
 from bot.clusters.kubernetes.connection import Connection
 from bot.clusters.kubernetes.facts import JOB, JOB_SET, PodFacts
@@ -19,6 +28,7 @@ from bot.clusters.kubernetes.fleet import Fleet
 from bot.clusters.kubernetes.gangs import Gang, decision_of, standing
 from bot.clusters.kubernetes.groups import POD
 from bot.clusters.kubernetes.mirror import Mirror
+from bot.clusters.kubernetes.outside import seen_pod
 from bot.clusters.kubernetes.writing import Write, Writer
 from scheduler.model import GPU, Admission, NodeName, Seconds
 from storage.records import ObjectRef
@@ -30,10 +40,15 @@ class Holds:
     """Carries out decisions about holds, under the lock of whoever calls."""
 
     def __init__(
-        self, connection: Connection, mirror: Mirror, writer: Writer, fleet: Fleet
+        self,
+        connection: Connection,
+        mirror: Mirror,
+        writer: Writer,
+        fleet: Fleet,
+        strangers: Callable[[Iterable[NodeName]], list[PodFacts]],
     ) -> None:
         self._connection, self._mirror, self._writer = connection, mirror, writer
-        self._fleet = fleet
+        self._fleet, self._strangers = fleet, strangers
         self._told: dict[str, dict[str, Flaw | None]] = {}  # what waits in vain, by request and uid
 
     def start(self, gang: Gang) -> EndKind | None:
@@ -74,6 +89,7 @@ class Holds:
         """Let its pods go to the nodes of another grant from now on."""
         gang.admission = admission
         gang.hurt.clear()
+        gang.taken.clear()
         gang.pinned = {uid: node for uid, node in gang.pinned.items() if node in gang.nodes}
         for pod in self._alive(gang):
             if pod.node is not None and pod.node not in gang.nodes and not pod.terminating:
@@ -95,6 +111,7 @@ class Holds:
                     PodsLost(workload=gang.workload, decision=gang.decision, node=node, at=now)
                 )
         if gang.stop_at is None and not gang.hurt:
+            events += self._taken(gang, pods, now)
             self._let_go(gang, pods)
             events += self._too_large(gang, pods, now)
         return None
@@ -109,6 +126,28 @@ class Holds:
     def _is_of_another(self, pod: PodFacts) -> bool:
         work = None if pod.owner is None else self._mirror.work(pod.owner.uid)
         return work is not None and (work.decision is not None or names.MADE in work.annotations)
+
+    def _taken(self, gang: Gang, pods: Sequence[PodFacts], now: Seconds) -> Iterator[Taken]:
+        """Tell who has GPUs that it was granted and has no pods on: the node has no more."""
+        for node, granted in sorted(gang.room.items()):
+            mine = [pod for pod in pods if pod.node == node]
+            unused = granted - sum(pod.requests.get(GPU, 0) for pod in mine)
+            by = [pod for pod in self._strangers([node]) if not pod.terminating]
+            if unused <= 0 or not by or not self._fleet.short(node, unused):
+                gang.taken.pop(node, None)
+                continue
+            before, gang.taken[node] = gang.taken.get(node), frozenset(pod.uid for pod in by)
+            if before is None or gang.taken[node] - before:
+                yield Taken(
+                    workload=gang.workload,
+                    decision=gang.decision,
+                    node=node,
+                    by=tuple(seen_pod(pod, None) for pod in by),
+                    vacant=not mine,
+                    bare=all(pod.node is None for pod in pods),
+                    seen=self._fleet.bare(node),
+                    at=now,
+                )
 
     def _let_go(self, gang: Gang, pods: tuple[PodFacts, ...]) -> None:
         free: Counter[NodeName] = Counter(gang.room)
@@ -126,7 +165,8 @@ class Holds:
             if not pod.gated or pod.terminating or pod.uid in gang.pinned:
                 continue
             gpus = pod.requests.get(GPU, 0)
-            node = next((one for one in sorted(gang.room) if free[one] >= gpus), None)
+            open_to = [one for one in sorted(gang.room) if one not in gang.taken]
+            node = next((one for one in open_to if free[one] >= gpus), None)
             if node is not None:
                 free[node] -= gpus
                 gang.pinned[pod.uid] = node

@@ -30,6 +30,7 @@ from tests.bot.chat import (
     identity,
     mapping,
     notifying,
+    outsiders,
     refusing,
     replicas,
     saying,
@@ -203,6 +204,7 @@ def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]
     yield "admitted-channel", _notice(voice, saying.ADMITTED, Audience.CHANNEL)
     yield "admitted-thread", _notice(voice, saying.ADMITTED, Audience.THREAD)
     yield from notifying.messages(voice)
+    yield from outsiders.messages(voice)
     yield (
         "preempted-owner",
         lambda: [

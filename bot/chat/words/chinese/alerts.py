@@ -37,6 +37,7 @@ _OVERSTAYED = "在队列 {loser_queue} 中，租期已到的须让给等待者�
 
 _CAUSES: dict[str, str] = {
     "preempted": "被抢占了",
+    "taken": "保留的卡被机器人之外的 pod 占用",
     "node-lost": "失去了一个节点，整组已停止",
     "drained": "它的一个节点正在排空，整组已停止",
     "failed": "的 pod 失败了",

@@ -58,6 +58,7 @@ _STORY: dict[str, str] = {
     "lease-over": "租期已到",
     "node-lost": "节点丢失",
     "repaired": "已修复",
+    "taken": "卡被占",
     "ordered": "按要求",
     "boosted": "加急",
     "boost-over": "加急结束",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from bot import notices
 from bot.chat.markup import Markup, say
 from bot.chat.words.chinese.units import Units
 from bot.chat.words.figures import Figures
@@ -62,6 +63,40 @@ class Outside(Units):
             "它们算作已占用，机器人不会动它们。"
             "把你自己的变成请求： `{command}接管 命名空间/POD` 。",
             command=command,
+        )
+
+    def taken(self, args: notices.TakenArgs) -> Markup:
+        """Who is on GPUs that a hold has no pods on, and what becomes of that."""
+        return say(
+            "*卡被占* · {request}{name}：它在 {node} 上保留而尚未使用的卡，被 {who} 占用，"
+            "后者不属于任何请求。{follows}",
+            request=args.request,
+            name=say("（{name}）", name=args.name) if args.name else "",
+            who=self._pods_outside(args.by),
+            node=args.node,
+            follows=self._follows(args),
+        )
+
+    def _pods_outside(self, pods: Sequence[tuple[str, int]]) -> Markup:
+        each = [say("`{pod}` （{gpus}）", pod=pod, gpus=self.gpus(gpus)) for pod, gpus in pods]
+        return self.several(each, 6)
+
+    def _follows(self, args: notices.TakenArgs) -> Markup:
+        if args.to:
+            nodes = self.several([say("{name}", name=name) for name in args.to], 6)
+            return say("现已改为保留 {nodes} 上的卡。", nodes=nodes)
+        if args.waits:
+            return say("其他节点没有空位，它回到原来的排队位置。")
+        return say(
+            "保留不变：它有 pod 在运行、不能改到其他节点，或其他节点没有空位。"
+            "那里尚未使用的卡，要等这些 pod 结束后才能用。"
+        )
+
+    def taken_next(self) -> Markup:
+        """What on-call may do about such pods."""
+        return say(
+            "机器人之外的 pod 不会被触碰。给其命名空间加上标签 `gpubot.dev/managed=true` 后，"
+            "新的 pod 会在门口等待； `状态` 会列出正在运行的。"
         )
 
     def not_adopted(self) -> Mapping[RefusalCode, Callable[[Refused, Figures], Markup]]:

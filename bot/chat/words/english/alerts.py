@@ -46,6 +46,7 @@ _OVERSTAYED = (
 
 _CAUSES: dict[str, str] = {
     "preempted": "It was preempted",
+    "taken": "Pods outside the bot took the GPUs that it held",
     "node-lost": "It lost a node, so the whole gang was stopped",
     "drained": "A node of it is drained, so the whole gang was stopped",
     "failed": "Its pods failed",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from bot import notices
 from bot.chat.markup import Markup, say
 from bot.chat.words.english.units import Units
 from bot.chat.words.figures import Figures
@@ -67,6 +68,41 @@ class Outside(Units):
             "They count as occupied and are never touched. One of yours becomes a request with "
             "`{command}adopt NAMESPACE/POD`.",
             command=command,
+        )
+
+    def taken(self, args: notices.TakenArgs) -> Markup:
+        """Who is on GPUs that a hold has no pods on, and what becomes of that."""
+        return say(
+            "*GPUs taken* · {request}{name}: GPUs that it holds on {node}, and had no pods on, "
+            "were taken by {who}, for which no request stands. {follows}",
+            request=args.request,
+            name=say(" ({name})", name=args.name) if args.name else "",
+            who=self._pods_outside(args.by),
+            node=args.node,
+            follows=self._follows(args),
+        )
+
+    def _pods_outside(self, pods: Sequence[tuple[str, int]]) -> Markup:
+        each = [say("`{pod}` ({gpus})", pod=pod, gpus=self.gpus(gpus)) for pod, gpus in pods]
+        return self.several(each, 6)
+
+    def _follows(self, args: notices.TakenArgs) -> Markup:
+        if args.to:
+            nodes = self.several([say("{name}", name=name) for name in args.to], 6)
+            return say("It is held on {nodes} now.", nodes=nodes)
+        if args.waits:
+            return say("No other node has room, so it waits at its old place in line.")
+        return say(
+            "It stays where it is: pods of it run that go to no other node, or no other has room. "
+            "What it has not used there can be used when they end."
+        )
+
+    def taken_next(self) -> Markup:
+        """What on-call may do about such pods."""
+        return say(
+            "Pods outside the bot are never touched. Where their namespace has the label "
+            "`gpubot.dev/managed=true`, the next ones wait at the gate; `status` lists those that "
+            "run."
         )
 
     def not_adopted(self) -> Mapping[RefusalCode, Callable[[Refused, Figures], Markup]]:

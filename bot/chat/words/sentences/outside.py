@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from bot import notices
 from bot.chat.markup import Markup
 from bot.maps import OutsidePod
 
@@ -22,4 +23,12 @@ class Outside(Protocol):
 
     def outside_hint(self, command: str) -> Markup:
         """How to make a request of one."""
+        ...
+
+    def taken(self, args: notices.TakenArgs) -> Markup:
+        """Who is on GPUs that a hold has no pods on, and what becomes of that."""
+        ...
+
+    def taken_next(self) -> Markup:
+        """What on-call may do about such pods."""
         ...

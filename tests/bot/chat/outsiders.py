@@ -1,0 +1,38 @@
+"""Messages about pods outside the bot that are in the way of requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from bot import notices
+from bot.chat.cards import alerts
+from bot.chat.message import Message
+from bot.chat.voice import Voice
+from storage.records import Audience
+from tests.bot.chat import saying
+
+TAKEN = notices.TakenArgs(
+    request="R-1042",
+    name="llama-sft",
+    owner=saying.ANN,
+    team="nlp",
+    node="gpu-0007",
+    by=(("lab/notebook-0", 6), ("lab/notebook-1", 1)),
+    to=("gpu-0012",),
+)
+_TAKEN = (
+    TAKEN,
+    TAKEN.model_copy(update={"to": (), "waits": True}),
+    TAKEN.model_copy(update={"to": ()}),
+)
+
+
+def messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
+    """Each by its name, as the golden files have them."""
+    yield (
+        "taken",
+        lambda: [
+            *(alerts.notice(voice, each, Audience.THREAD) for each in _TAKEN),
+            alerts.notice(voice, TAKEN, Audience.ONCALL),
+        ],
+    )
