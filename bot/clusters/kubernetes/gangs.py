@@ -7,7 +7,6 @@ what has been told or asked for already.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from bot.clusters.base import EndKind
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Json
 from bot.clusters.kubernetes.facts import JOB_SET, MAIN, Phase, PodFacts, marks_of_no_ask
+from bot.clusters.kubernetes.moments import read_moment
 from bot.clusters.kubernetes.works import JobEnd, WorkFacts
 from scheduler.model import Admission, NodeName, PodSetAssignment, ResourceName, Seconds, WorkloadId
 from storage.records import ObjectRef
@@ -156,7 +156,7 @@ def gang_on(job: WorkFacts) -> Gang | None:
         admission=admission,
         ref=ref_of(job),
         seen=True,
-        announced=_moment(job.annotations.get(names.STOP_AT)),
+        announced=read_moment(job.annotations.get(names.STOP_AT, "")),
         stopping=job.suspended,
         ordered=job.ordered,
         made={} if names.MADE in job.annotations else None,
@@ -329,12 +329,3 @@ def is_later(job: WorkFacts, gang: Gang) -> bool:
     if found is None:
         return False
     return (found.admission.at, found.admission.repairs) > (ours.at, ours.repairs)
-
-
-def _moment(text: str | None) -> Seconds | None:
-    """A time that can come, in seconds since the epoch; None for anything else."""
-    try:
-        found = float(text or "")
-    except ValueError:
-        return None
-    return found if math.isfinite(found) else None

@@ -16,6 +16,7 @@ from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Json
 from bot.clusters.kubernetes.facts import PodFacts, PodShape
 from bot.clusters.kubernetes.gangs import Gang, write_grant
+from bot.clusters.kubernetes.moments import write_moment
 from bot.clusters.kubernetes.works import JobFacts, JobSetFacts
 from scheduler.model import Seconds, Toleration
 
@@ -106,12 +107,13 @@ def mark_again(gang: Gang) -> Json:
 
 def announce_stop(uid: str, at: Seconds) -> Json:
     """Say on the object when it will be stopped."""
-    return {"metadata": {"uid": uid, "annotations": {names.STOP_AT: repr(at)}}}
+    return {"metadata": {"uid": uid, "annotations": {names.STOP_AT: write_moment(at)}}}
 
 
 def stop_job(uid: str) -> Json:
-    """Suspend a Job: its pods are deleted, each with its own grace."""
-    return {"metadata": {"uid": uid}, "spec": {"suspend": True}}
+    """Suspend a Job: its pods are deleted, each with its own grace. The notice is over."""
+    marks = {"annotations": {names.STOP_AT: None}}
+    return {"metadata": {"uid": uid, **marks}, "spec": {"suspend": True}}
 
 
 def change_grant(gang: Gang) -> Json:

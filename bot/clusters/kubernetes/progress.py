@@ -9,7 +9,6 @@ same: what holds room is counted.
 from __future__ import annotations
 
 import dataclasses
-import datetime as dt
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -18,6 +17,7 @@ from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.facts import Phase, PodFacts
 from bot.clusters.kubernetes.gangs import Gang, is_granted, ref_of, slots_in
 from bot.clusters.kubernetes.groups import role_of
+from bot.clusters.kubernetes.moments import read_moment
 from bot.clusters.kubernetes.texts import read_word
 from bot.clusters.kubernetes.works import JobFacts, JobSetFacts, ReplicatedJob, WorkFacts
 from scheduler.model import NodeName, PodSetAssignment, Seconds
@@ -170,7 +170,7 @@ def _saved(
 ) -> Seconds | None:
     """When it last saved its progress in this run, by the object or any of its pods."""
     said = {text for text, _ in _checkpoints(job, pods)} - gang.unsaved
-    times = [at for text in said if (at := _moment(text)) is not None]
+    times = [at for text in said if (at := read_moment(text)) is not None]
     return max((min(at, now) for at in times if _is_of_run(gang, at, now)), default=None)
 
 
@@ -182,7 +182,7 @@ def _unsaved(
     What lay ahead is not believed later either.
     """
     for text, ref in _checkpoints(job, pods):
-        moment = _moment(text)
+        moment = read_moment(text)
         ahead = None if moment is None else moment - now
         good = ahead is not None and ahead <= AHEAD_AT_MOST
         if good or text in gang.unsaved or len(gang.unsaved) >= UNSAVED_AT_MOST:
@@ -205,12 +205,3 @@ def _checkpoints(
         if names.CHECKPOINTED in pod.annotations:
             ref = ObjectRef(kind=POD, namespace=pod.namespace, name=pod.name, uid=pod.uid)
             yield read_word(pod.annotations[names.CHECKPOINTED]), ref
-
-
-def _moment(text: str) -> Seconds | None:
-    """A time as RFC 3339 has it, in seconds since the epoch; None for anything else."""
-    try:
-        found = dt.datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found.replace(tzinfo=found.tzinfo or dt.UTC).timestamp()

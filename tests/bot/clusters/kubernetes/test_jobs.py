@@ -94,11 +94,12 @@ def test_preemption_suspends_the_whole_job_after_its_notice(house: KubeHouse, po
     house.create_job("mine", pods=pods, gpus=8)
     house.run(1)
     assert (house.state("spare"), house.state("mine")) == (S.PREEMPTING, S.WAITING)
-    assert names.STOP_AT in house.job("spare")["metadata"]["annotations"]
+    assert house.job("spare")["metadata"]["annotations"][names.STOP_AT] == "2027-01-15T08:02:00Z"
     assert not house.job("spare")["spec"]["suspend"]  # its grace is not over
     house.pass_time(120.0)
     house.run(4)
     assert house.job("spare")["spec"]["suspend"]
+    assert names.STOP_AT not in house.job("spare")["metadata"]["annotations"]
     assert (house.state("spare"), house.state("mine")) == (S.WAITING, S.RUNNING)
 
 

@@ -163,6 +163,7 @@ def test_preemption_suspends_it_whole_after_its_notice(house: KubeHouse) -> None
     house.pass_time(120.0)
     house.run(4)
     assert house.job_set("spare")["spec"]["suspend"]
+    assert names.STOP_AT not in house.job_set("spare")["metadata"]["annotations"]
     assert (house.state("spare"), house.state("mine")) == (S.WAITING, S.RUNNING)
     assert set(house.bound()) == {f"mine-{rank}" for rank in range(4)}
 
