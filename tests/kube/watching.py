@@ -174,8 +174,9 @@ def _due(cluster: Cluster, watch: Watch) -> Iterator[bytes]:
 
 
 def _due_bookmarks(cluster: Cluster, watch: Watch) -> Iterator[bytes]:
-    now = cluster.clock.now()
-    version = max(watch.version, cluster.store.version)
+    now, version = cluster.clock.now(), cluster.store.version
+    if version < watch.version:  # it is from a version that is still to come
+        return
     if watch.bookmarks and now >= watch.next_bookmark:
         watch.next_bookmark = now + _MINUTE
         watch.version = version

@@ -64,7 +64,7 @@ class Connection:
         silence: float = SILENCE,
     ) -> None:
         self._open_client = open_client
-        self._silence = silence
+        self.silence = silence
         self._timeout = (connect, read)
         self._lock = threading.Lock()
         self._client = open_client()
@@ -97,7 +97,7 @@ class Connection:
         breaks or is silent for `SILENCE` seconds, Refused when the server says no at once.
         """
         asked = {**query, "watch": "true", "timeoutSeconds": seconds}
-        timeout = (self._timeout[0], min(seconds + self._timeout[1], self._silence))
+        timeout = (self._timeout[0], min(seconds + self._timeout[1], self.silence))
         return _events(path, self._send("GET", path, asked, None, None, timeout).response)
 
     def _ask(

@@ -3,7 +3,10 @@
 A list gives the whole and a version; the watch goes on from there. What ends a watch without
 harm (its time-out, a broken connection) is taken up again from the last that was heard, so that
 nothing is heard twice: what was true minutes ago must not look true again. What leaves a
-gap (410 in the stream, 410 as the answer) starts over with a list. Waits between tries grow while
+gap (410 in the stream, 410 as the answer) starts over with a list. So does what is silent for
+longer than any bookmark takes: a server whose store was restored from a backup has lower versions
+than we have heard, and answers a watch from one of those with 200, and nothing ever. That a watch
+was opened is therefore no sign that it is up to date. Waits between tries grow while
 nothing is heard and are spread at random; a server that says when to come back is obeyed.
 """
 
@@ -127,7 +130,7 @@ class Watcher:
         while not self._stopping.is_set():
             self._fruitful, began = False, time.monotonic()
             try:
-                if self._version is None or began - self._listed > self._pace.relist:
+                if self._version is None or self._is_doubtful(began):
                     self._list()
                 self._watch_from(str(self._version))
                 pause, self._gaps = self._pace.first, 0
@@ -147,6 +150,11 @@ class Watcher:
                 log.exception("watching %s failed", self.path)
                 self._version = None
                 pause = self._rest(repr(error), pause, None)
+
+    def _is_doubtful(self, now: float) -> bool:
+        """Whether to list all anew: it is time for that, or nothing was heard for too long."""
+        silent = now - self._heard >= self._connection.silence
+        return silent or now - self._listed > self._pace.relist
 
     def _is_absent(self, error: Refused) -> bool:
         """Whether an answer says that there are none, because the kind is not there.
@@ -191,13 +199,12 @@ class Watcher:
             allowWatchBookmarks="true",
             **self._query,
         )
-        self._be_well()
+        self._trouble = None
         with contextlib.closing(stream) as events:
             for event in events:
                 if self._stopping.is_set():
                     break
                 self._take(event)
-        self._be_well()
 
     def _take(self, event: Json) -> None:
         kind, obj = event["type"], event["object"]

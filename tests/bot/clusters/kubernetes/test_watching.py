@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -171,6 +172,57 @@ def test_silence_ends_a_half_open_watch(api: ApiServer) -> None:
     wait_until(lambda: follower.watcher.trouble is not None, "the silence to be noticed")
     api.mute_watches(muted=False)
     follower.wait_for("a")
+    follower.watcher.stop()
+
+
+def test_a_server_with_lower_versions_than_were_heard_is_listed_anew(api: ApiServer) -> None:
+    """As after its store was restored from a backup: watches are opened and say nothing."""
+    follower = Follower(api, silence=1.0)
+    create(api, "first")
+    follower.wait_for("first")  # so that its watch is open
+    follower.watcher._version = "99999999"
+    api.drop_watches()
+    wait_until(lambda: any("99999999" in one.query for one in api.requests), "the watch")
+    create(api, "late")
+    api.advance(120.0)
+    follower.wait_for("first", "late")
+    assert int(follower.watcher.version or 0) < 99999999
+    create(api, "later")
+    follower.wait_for("first", "late", "later")
+    follower.watcher.stop()
+
+
+def test_that_a_watch_was_opened_is_no_sign_that_it_is_up_to_date(
+    api: ApiServer, follower: Follower
+) -> None:
+    def reopen(*, broken: bool) -> None:
+        opened = len(api.requests)
+        api.drop_watches(broken=broken)
+        wait_until(lambda: len(api.requests) > opened and api.open_watches == 1, "another watch")
+
+    create(api, "first")
+    follower.wait_for("first")  # so that its watch is open
+    reopen(broken=False)
+    told = time.monotonic()
+    reopen(broken=True)
+    reopen(broken=False)
+    wait_until(lambda: follower.watcher.trouble is None, "it to be well")
+    assert time.monotonic() - follower.watcher.silent <= told
+    create(api, "a")
+    follower.wait_for("first", "a")
+    wait_until(lambda: time.monotonic() - follower.watcher.silent > told, "it to be heard of")
+
+
+def test_what_is_quiet_is_listed_again_and_not_doubted(api: ApiServer) -> None:
+    """As of a server that sends no bookmarks."""
+    follower = Follower(api, silence=0.2)
+    create(api, "a")
+    follower.wait_for("a")
+    lists = follower.heard.lists
+    began = time.monotonic()
+    wait_until(lambda: follower.heard.lists >= lists + 2, "lists")
+    assert time.monotonic() - follower.watcher.silent > began
+    assert follower.names() == {"a"}
     follower.watcher.stop()
 
 
