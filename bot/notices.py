@@ -161,7 +161,8 @@ class RestArgs(Args):
 class RequeuedArgs(Args):
     """A gang is back in its queue at its old place: its targets' room was taken or a node died.
 
-    To its owner too, where it is held.
+    To its owner too, where it is held. With `what` it is about all replicas of a template: that of
+    such an object, which is `where`.
     """
 
     kind: Literal[NoticeKind.REQUEUED] = NoticeKind.REQUEUED
@@ -171,6 +172,8 @@ class RequeuedArgs(Args):
     cause: Cause
     position: int
     rest: RestArgs | None = None
+    what: str = ""
+    where: str = ""
 
 
 class WaiterArgs(Args):

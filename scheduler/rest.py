@@ -35,10 +35,15 @@ class Readiness:
     tries: int = 4
 
 
-def rest_after(rules: Readiness, cause: RestCause, tries: int, now: Seconds) -> Rest:
-    """The rest of somebody who was not ready in time, for the `tries`-th time in a row."""
+def rest_after(
+    rules: Readiness, cause: RestCause, tries: int, now: Seconds, *, held: bool = True
+) -> Rest:
+    """The rest of somebody who was not ready in time, for the `tries`-th time in a row.
+
+    Without `held` he is tried again however often that was.
+    """
     own_fault = cause is RestCause.LATE
-    most = rules.tries if own_fault else None
+    most = rules.tries if own_fault and held else None
     if most is not None and tries >= most:
         return Rest(cause=cause, tries=tries, most=most, until=None)
     pause = rules.backoff * 2.0 ** min(tries - 1, _DOUBLINGS_AT_MOST)

@@ -32,7 +32,7 @@ def remark(args: notices.NoticeArgs | Refused, name: Name, words: Words | None =
             winner = escape(name(args.preemptor.owner))
             text = join(" ", [said.preempted_by(args, winner), said.preempted_next(args)])
         case notices.RequeuedArgs():
-            text = said.requeued(args)
+            text = said.template_held(args) if args.what else said.requeued(args)
         case _:
             raise ValueError(f"nothing is said on objects of {args.kind}")
     return unadorned(text)

@@ -345,7 +345,7 @@ ClusterEvent = (
 )
 
 
-OF_GANGS = (Started, Gone, PodsLost, Taken, Shrunk, Saved)
+OF_GANGS = (Started, Gone, GivenUp, PodsLost, Taken, Shrunk, Saved)
 """Those of the events that are about an attempt of a request."""
 
 

@@ -13,6 +13,7 @@ from bot import notices
 from bot.clusters.base import Taken
 from bot.control import families
 from bot.control.ledger import LOOP, Ledger
+from bot.control.successors import template_of
 from bot.grants import flavor_of, nodes_of
 from bot.places import Domain
 from bot.terms import Terms
@@ -95,8 +96,12 @@ def say_requeued(
     position: int,
     rest: Rest | None = None,
 ) -> None:
-    """Tell the thread that the request waits again, and where; its owner too, if it is held."""
-    if request.source is Source.TRACE:
+    """Tell the thread that the request waits again, and where; its owner too, if it is held.
+
+    That a template is held has been told for all of its replicas.
+    """
+    held = rest is not None and rest.until is None
+    if request.source is Source.TRACE or (held and template_of(request) is not None):
         return
     args = notices.RequeuedArgs(
         request=request.id,
@@ -106,10 +111,10 @@ def say_requeued(
         position=position,
         rest=None if rest is None else notices.RestArgs(**dataclasses.asdict(rest)),
     )
-    tell(ledger, f"requeued:{request.decision}", args, request.id, "thread")
-    if rest is not None and rest.until is None:
-        key = f"requeued:{request.decision}:person"
-        put(ledger, key, args, Audience.PERSON, request.id, request.workload.owner)
+    key = f"requeued:{request.decision}"
+    tell(ledger, key, args, request.id, "thread")
+    if held:
+        put(ledger, f"{key}:person", args, Audience.PERSON, request.id, request.workload.owner)
 
 
 def new_nodes(

@@ -13,14 +13,16 @@ template, so that a rolling update hands the guarantee on.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from bot import notices
 from bot.clusters.base import Wanted
 from bot.control.ledger import Ledger
+from bot.control.successors import LATE_OF, Latecomers
 from bot.grants import nodes_of
 from bot.terms import Terms
-from scheduler.model import Seconds, Workload
+from scheduler.model import Rest, Seconds, Workload
+from scheduler.rest import Readiness
 from storage.records import Audience, FamilyRef, Notice, Request
 from storage.states import RequestState
 from storage.work import Work
@@ -49,14 +51,25 @@ class Families:
     """The families that are asked about, as storage has them and as they become.
 
     `heads`, `open` replicas and `places` are by the family's key; `gone` are uids that are wanted
-    no more. `places` are those in line of replicas that are being stopped for others, oldest first.
+    no more. `places` are those in line of replicas that are being stopped for others, oldest
+    first. `late` is whose replicas were not ready in time.
     """
 
     heads: dict[str, str] = field(default_factory=dict)
     open: dict[str, list[Request]] = field(default_factory=dict)
     gone: frozenset[str] = frozenset()
     places: dict[str, list[Seconds]] = field(default_factory=dict)
+    late: Latecomers = field(default_factory=lambda: Latecomers({}))
     _promised: dict[tuple[str, FamilyRef], set[str]] = field(default_factory=dict)
+
+    def rested(self, request: Request, rules: Readiness, now: Seconds) -> Request:
+        """A new replica, which rests where those before it were not ready in time."""
+        key = None if request.ref is None else request.ref.family_key
+        others = self.open.get(key or "", ())
+        rest = self.late.rest(request, others, rules, now)
+        if rest is None:
+            return request
+        return replace(request, workload=replace(request.workload, rest=rest))
 
     @classmethod
     def read(
@@ -67,6 +80,8 @@ class Families:
         newest = view.requests.newest_of({key for key in keys if key is not None})
         members = view.requests.replicas({one.card for one in newest.values()}, _OPEN)
         found = cls(gone=frozenset(gone))
+        if newest:
+            found.late = Latecomers.of(view.settings.under(LATE_OF), now)
         for key, last in newest.items():
             there = list(members[last.card])
             if there or last.changed.timestamp() > now - RESTS:
@@ -175,6 +190,34 @@ def say_ended(ledger: Ledger, request: Request, ran: Seconds) -> None:
     )
     key, args = told
     _say(ledger, key, args.model_copy(update={"ended": (*args.ended, one)}))
+
+
+def say_held(ledger: Ledger, request: Request, rest: Rest, series: str) -> None:
+    """Tell thread and owner that no replica of a template is tried any more, once a `series`."""
+    ref = request.ref
+    if ref is None or ref.family is None:
+        return
+    args = notices.RequeuedArgs(
+        request=request.id,
+        name=request.workload.name,
+        owner=request.workload.owner,
+        cause="late",
+        position=0,
+        rest=notices.RestArgs(**asdict(rest)),
+        what=ref.family.kind,
+        where=f"{ref.namespace}/{ref.family.name}",
+    )
+    for audience, target in ((Audience.THREAD, None), (Audience.PERSON, request.workload.owner)):
+        ledger.say(
+            Notice(
+                key=f"template-held:{series}:{audience}",
+                kind=args.kind,
+                audience=audience,
+                request=request.id,
+                target=target,
+                args=args.model_dump(mode="json"),
+            )
+        )
 
 
 def _told(ledger: Ledger, request: Request, what: str) -> tuple[str, notices.ReplicasArgs] | None:

@@ -281,6 +281,11 @@ class Ledger:
         """Keep usage samples."""
         self._samples.extend(samples)
 
+    def settings(self, prefix: str) -> tuple[Setting, ...]:
+        """The settings whose names begin so, as storage has them."""
+        with self._store.read() as view:
+            return view.settings.under(prefix)
+
     def set(self, setting: Setting) -> None:
         """Keep a setting in place of the one of its name."""
         self._settings[setting.name] = setting

@@ -29,6 +29,7 @@ from bot.clusters.base import (
 from bot.control import decided, interventions, observed, orders, recovery, remarks
 from bot.control.inforce import ByHand, read_by_hand
 from bot.control.ledger import LOOP, Ledger
+from bot.control.successors import file_latecomers
 from bot.control.suspects import file_suspects
 from bot.control.transcript import Recorded, Transcript
 from bot.control.wanted import WantedDesk, WhoIsWho
@@ -257,8 +258,9 @@ class Control:
         ledger = self._ledger()
         seen = self._cluster.poll(ledger.now)
         self._check(era)
-        self._file_wanted(seen, ledger.now, era)
         file_suspects(self.store, seen, ledger.now, self._term)
+        file_latecomers(self.store, seen, ledger.now, self._term)
+        self._file_wanted(seen, ledger.now, era)
         asked, by_hand = self._read_orders(ledger, seen)
         with self._lock:
             engine = self._ready()

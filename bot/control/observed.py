@@ -14,6 +14,7 @@ from bot import notices
 from bot.clusters.base import (
     ClusterEvent,
     EndKind,
+    GivenUp,
     Gone,
     NodeFailed,
     NodeGone,
@@ -25,8 +26,9 @@ from bot.clusters.base import (
     Stop,
     Taken,
 )
-from bot.control import announce, orders
+from bot.control import announce, families, orders
 from bot.control.ledger import LOOP, Ledger
+from bot.control.successors import rest_of, rest_others, series_of
 from scheduler import events
 from scheduler.engine import Engine
 from scheduler.lapse import requeued
@@ -61,6 +63,8 @@ def take_in(engine: Engine, ledger: Ledger, event: ClusterEvent) -> None:
             engine.apply(events.NodeLost(node=event.name))
         case PodsLost():
             _hurt(engine, ledger, event)
+        case GivenUp():
+            _given_up(engine, ledger, event)
         case Started():
             _started(ledger, event)
         case Taken():
@@ -124,6 +128,16 @@ def _finds_place(
     return any(repair.workload == workload for repair in copy.cycle(ledger.now).repairs)
 
 
+def _given_up(engine: Engine, ledger: Ledger, event: GivenUp) -> None:
+    """Others of a template that is late rest as well; that it is held is told once for all."""
+    request = ledger.find(event.workload)
+    if request is None or event.kind is not EndKind.LATE:
+        return
+    rest = rest_others(engine, ledger, request)
+    if rest is not None and rest.until is None:
+        families.say_held(ledger, request, rest, series_of(ledger, request))
+
+
 def _progress(engine: Engine, ledger: Ledger, event: Shrunk | Saved) -> None:
     """Some of a running gang is done, or it could go on from where it is."""
     request = _current(ledger, event)
@@ -157,6 +171,10 @@ def _rest(engine: Engine, ledger: Ledger, request: Request, kind: EndKind) -> Re
     cause = _RESTS.get(kind)
     if cause is None or request.state not in {S.ADMITTED, S.RUNNING}:
         return None
+    if cause is RestCause.LATE:
+        rest = rest_of(ledger, request, engine.layout.readiness)
+        if rest is not None:
+            return rest
     tries = ledger.times(request.id, f"pods-{kind}", since=_ANEW) + 1
     return rest_after(engine.layout.readiness, cause, tries, ledger.now)
 

@@ -33,6 +33,7 @@ from scheduler.model import (
     Seconds,
     Workload,
 )
+from scheduler.rest import Readiness
 from storage.records import Audience, EventKind, Notice, ObjectRef, Person, Request, Role, Source
 from storage.requests import number_of
 from storage.states import RequestState
@@ -104,7 +105,7 @@ class WantedDesk:
                     added.append((one, families.seated(one, found)))
                 else:
                     _amend(work, before, one, found, self.terms, now)
-            _add(work, added, families, now)
+            _add(work, added, families, self.terms.layout.readiness, now)
             for uid in unwanted:
                 _let_go(work, known.get(uid), now)
         return refused
@@ -299,7 +300,11 @@ def _may_grow(wanted: Wanted) -> bool:
 
 
 def _add(
-    work: Work, added: Sequence[tuple[Wanted, Workload]], families: Families, now: Seconds
+    work: Work,
+    added: Sequence[tuple[Wanted, Workload]],
+    families: Families,
+    rules: Readiness,
+    now: Seconds,
 ) -> None:
     """Store all that is new, in a few statements however much it is."""
     if not added:
@@ -312,19 +317,18 @@ def _add(
         workload = named(planned, request_id)
         if head is not None:
             workload = dataclasses.replace(workload, replica=number_of(request_id))
-        requests.append(
-            Request(
-                id=request_id,
-                workload=workload,
-                state=RequestState.WAITING,
-                source=Source.CLUSTER,
-                text=f"{wanted.ref.kind} {wanted.ref.namespace}/{wanted.ref.name}",
-                created=at,
-                changed=at,
-                ref=wanted.ref,
-                head=head,
-            )
+        request = Request(
+            id=request_id,
+            workload=workload,
+            state=RequestState.WAITING,
+            source=Source.CLUSTER,
+            text=f"{wanted.ref.kind} {wanted.ref.namespace}/{wanted.ref.name}",
+            created=at,
+            changed=at,
+            ref=wanted.ref,
+            head=head,
         )
+        requests.append(families.rested(request, rules, now))
     work.requests.add_all(requests)
     work.events.add_all(
         (EventKind.SUBMIT, request.id, request.workload.owner, at) for request in requests

@@ -100,7 +100,8 @@ def _preempted_group(voice: Voice, args: notices.PreemptedGroupArgs, audience: A
 
 
 def _requeued(voice: Voice, args: notices.RequeuedArgs, _: Audience) -> Message:
-    return build([Lines(voice.words.requeued(args))])
+    held = args.what and args.rest is not None
+    return build([Lines(voice.words.template_held(args) if held else voice.words.requeued(args))])
 
 
 def _repaired(voice: Voice, args: notices.RepairedArgs, _: Audience) -> Message:

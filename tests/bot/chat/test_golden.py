@@ -235,6 +235,7 @@ def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]
     yield "requeued", _notice(voice, saying.REQUEUED, Audience.THREAD)
     yield "requeued-rests", _notice(voice, saying.RESTS, Audience.THREAD)
     yield "requeued-held", _notice(voice, saying.HELD, Audience.PERSON)
+    yield "template-held", _notice(voice, saying.TEMPLATE_HELD, Audience.PERSON)
     yield "flipped", _notice(voice, saying.FLIPPED, Audience.ONCALL)
     yield "repaired", _notice(voice, saying.REPAIRED, Audience.THREAD)
     for how in ("whole", "held"):

@@ -104,6 +104,18 @@ class Families(Reasons):
             return Markup()
         return say("{head}（{name}）的一个副本。", head=family.head, name=self.family_name(family))
 
+    def template_held(self, args: notices.RequeuedArgs) -> Markup:
+        """That no replica of a template is tried any more, and what to do."""
+        return say(
+            "*已搁置* · {what} `{where}` ：它的副本没有按时就绪，已连续 {tries} 次，"
+            "这个模板的副本不再自动重试。请用 `kubectl describe pod` 查明 pod 为何未就绪"
+            "（看镜像和节点），然后修改模板：新模板的副本会立即尝试"
+            "（对 Deployment 或 StatefulSet， `kubectl rollout restart` 会生成内容相同的新模板）。",
+            what=args.what,
+            where=args.where,
+            tries=1 if args.rest is None else args.rest.tries,
+        )
+
     def replicas_title(self) -> Markup:
         """Heads the replicas of a family, one a line."""
         return say("*各个副本*")

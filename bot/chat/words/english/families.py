@@ -102,6 +102,19 @@ class Families(Reasons):
             return Markup()
         return say("A replica of {head}, {name}.", head=family.head, name=self.family_name(family))
 
+    def template_held(self, args: notices.RequeuedArgs) -> Markup:
+        """That no replica of a template is tried any more, and what to do."""
+        return say(
+            "*Held* · {what} `{where}`: its replicas were not ready in time, {times} in a row, and "
+            "none of this template is tried again by itself. Find out why their pods do not get "
+            "ready (`kubectl describe pod`, their image and node), then change the template: those "
+            "of another are tried at once. (Of a Deployment or StatefulSet, `kubectl rollout "
+            "restart` makes another that asks for the same.)",
+            what=args.what,
+            where=args.where,
+            times=self.count(1 if args.rest is None else args.rest.tries, "time"),
+        )
+
     def replicas_title(self) -> Markup:
         """Heads the replicas of a family, one a line."""
         return say("*Its replicas*")

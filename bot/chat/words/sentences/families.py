@@ -16,6 +16,10 @@ class Families(Protocol):
         """What a single replica belongs to; empty for anything else."""
         ...
 
+    def template_held(self, args: notices.RequeuedArgs) -> Markup:
+        """That no replica of a template is tried any more, and what to do."""
+        ...
+
     def replicas_title(self) -> Markup:
         """Heads the replicas of a family, one a line."""
         ...
