@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,12 @@ class Store:
     def url(self) -> URL:
         """Where the database is; printed without its password."""
         return self._engines.url
+
+    @functools.cached_property
+    def identity(self) -> str:
+        """Which store this is: another for each that was made anew, the same for a copy."""
+        with self.read() as view:
+            return view.identity()
 
     @property
     def writing(self) -> bool:

@@ -311,3 +311,11 @@ class CounterRow(Row, table=True):
 
     name: str = _text(key=True)
     value: int = _whole()
+
+
+class IdentityRow(Row, table=True):
+    """One row: which store this is. Made with the schema, and copied with the rest."""
+
+    __tablename__ = "identity"
+
+    id: str = _text(key=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlmodel import Session
+from sqlmodel import Session, select
 
 from storage.calls import Calls
 from storage.counters import Counters
@@ -16,6 +16,7 @@ from storage.people import People
 from storage.preferences import StoredPreferences
 from storage.requests import Requests
 from storage.settings import Settings
+from storage.tables import IdentityRow
 from storage.transitions import Transitions
 from storage.usage import UsageSamples
 
@@ -44,6 +45,10 @@ class Work:
         self.interventions = Interventions(session)
         self.calls = Calls(session)
         self.preferences = StoredPreferences(self.settings)
+
+    def identity(self) -> str:
+        """Return what tells this store from all others."""
+        return self._session.exec(select(IdentityRow.id)).one()
 
     def flush(self) -> None:
         """Send all that was collected to the database; the transaction stays open."""

@@ -78,7 +78,7 @@ def build_bot(settings: Settings) -> Bot:
     layout = compile_policy(read_policy(settings.policy))
     store = open_store(settings.database_url)
     candidate = open_candidate(store) if settings.cluster is ClusterKind.KUBERNETES else None
-    cluster = open_cluster(settings, layout, candidate)
+    cluster = open_cluster(settings, layout, candidate, store.identity)
     core = build_core(
         store=store,
         cluster=cluster,
@@ -114,14 +114,19 @@ def own_name() -> str:
     return os.environ.get("POD_NAME") or f"{socket.gethostname()}-{uuid.uuid4().hex[:8]}"
 
 
-def open_cluster(settings: Settings, layout: Layout, candidate: Candidate | None = None) -> Cluster:
-    """The cluster that GPUBOT_CLUSTER names. Raises JournalBroken or NoCluster."""
+def open_cluster(
+    settings: Settings, layout: Layout, candidate: Candidate | None = None, bot: str = ""
+) -> Cluster:
+    """The cluster that GPUBOT_CLUSTER names. Raises JournalBroken or NoCluster.
+
+    `bot` is the identity of the store.
+    """
     if settings.cluster is ClusterKind.KUBERNETES:
         connection = open_connection()
         if candidate is not None:
             connection = GuardedConnection(connection, candidate)
         templates = read_templates(settings.templates or shipped(TEMPLATES))
-        cluster = KubernetesCluster(connection, layout, templates=templates)
+        cluster = KubernetesCluster(connection, layout, templates=templates, bot=bot)
         if not cluster.start():
             log.warning("the API server has not answered yet: nothing is decided until it does")
         return cluster

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from sqlalchemy.exc import IntegrityError, InvalidRequestError
@@ -231,3 +232,14 @@ def test_a_server_that_does_not_answer_is_unavailable(scheme: str) -> None:
     with pytest.raises(StoreUnavailable) as caught:
         open_store(f"{scheme}://user:hunter2@/gpubot?host=/nonexistent")
     assert "hunter2" not in str(caught.value)
+
+
+def test_each_store_is_another_and_stays_itself(url: str, tmp_path: Path) -> None:
+    first = open_store(url)
+    identity = first.identity
+    first.close()
+    again, other = open_store(url), open_store(f"sqlite:///{tmp_path / 'other.db'}")
+    assert (again.identity, len(identity)) == (identity, 12)
+    assert other.identity != identity
+    again.close()
+    other.close()

@@ -71,7 +71,7 @@ _ENDS_KEPT = 20_000
 
 
 class KubernetesCluster:
-    """A `Cluster`. Call `start` before use and `close` at the end."""
+    """A `Cluster`. Call `start` before use and `close` at the end. `bot` is whose marks count."""
 
     def __init__(
         self,
@@ -81,8 +81,10 @@ class KubernetesCluster:
         templates: Templates | None = None,
         patience: Seconds = PATIENCE,
         pace: Pace | None = None,
+        bot: str = "",
     ) -> None:
-        self.mirror = Mirror()
+        self._bot = bot
+        self.mirror = Mirror(bot)
         self.writer = Writer()
         self.remarks = Remarks(connection, self.mirror)
         self.watchers = watchers_of(connection, self.mirror, pace)
@@ -241,7 +243,7 @@ class KubernetesCluster:
         for job in self.mirror.works():
             if job.uid in self._by_object or job.decision in self._ends:
                 continue
-            found = gang_on(job)
+            found = gang_on(job, self._bot)
             if found is not None:
                 pods = self.mirror.pods_of(job.uid)
                 if end_of(job, pods, self.fleet.away(pods), EndKind.STOPPED) is None:
@@ -327,7 +329,7 @@ class KubernetesCluster:
         if action.decision in self._gangs:
             self._recall_kept(self._gangs[action.decision], action)
             return
-        gang = gang_of(action, self._templates)
+        gang = gang_of(action, self._templates, self._bot)
         other = self._by_object.get(gang.ref.uid)
         if other is not None:  # what its object says of its decision is not what was decided
             del self._gangs[other.decision]
@@ -377,7 +379,7 @@ class KubernetesCluster:
         """A gang of pods that were let go before we were there, which is to be stopped."""
         if stop.begun is None:
             return None
-        gang = gang_of(stop.begun, self._templates)
+        gang = gang_of(stop.begun, self._templates, self._bot)
         kind = self._kind(gang)
         if isinstance(kind, JobGangs) or not kind.has_begun(gang):
             return None

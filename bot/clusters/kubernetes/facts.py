@@ -21,6 +21,7 @@ from bot.clusters.kubernetes.replicas import (
     member_of,
     replica_key,
 )
+from bot.clusters.kubernetes.seals import is_former
 from bot.clusters.kubernetes.texts import read_number, read_word
 from bot.clusters.kubernetes.troubles import Trouble, trouble_of
 from scheduler.model import (
@@ -54,6 +55,8 @@ _NO_ASK = (
     names.GRANT,
     names.PINNED,
     names.STOP_AT,
+    names.SEAL,
+    names.FORMER,
     names.CHECKPOINTED,
 )
 
@@ -132,12 +135,15 @@ class PodFacts:
     def unit(self) -> str | None:
         """What it is admitted by: its uid, or its group's key; None if by a Job or a hold.
 
-        One at the gate that wants GPUs for no team waits by itself, to be told what it lacks; one
+        What runs by a decision that is not ours, or about another object, is by none. One at the
+        gate that wants GPUs for no team waits by itself, to be told what it lacks; one
         of a replica with the others of that. What needs no GPUs and was never at the gate is no
         member of a group.
         """
         is_jobs = self.owner is not None and self.owner.kind in {JOB, JOB_SET}
         if is_jobs or names.REQUEST in self.labels:
+            return None
+        if is_former(self.annotations) and not self.gated:
             return None
         group = self.labels.get(names.GROUP)
         if names.TEAM not in self.labels:
@@ -362,7 +368,8 @@ def _add(total: dict[ResourceName, int], more: Amounts) -> None:
 def _owner_of_pod(meta: Json) -> tuple[Owner | None, tuple[str, int] | None]:
     """What controls a pod, past the Job where that belongs to a JobSet, and its part of that.
 
-    The labels are the JobSet controller's. They outlast the Job, which may go before its pods.
+    The labels are the JobSet controller's. They outlast the Job, which may go before its pods, and
+    are copied with it: of a copy, which has another name, they say nothing.
     """
     owner, labels = owner_of(meta), meta.get("labels") or {}
     uid = labels.get(names.JOB_SET + "jobset-uid")
@@ -371,6 +378,8 @@ def _owner_of_pod(meta: Json) -> tuple[Owner | None, tuple[str, int] | None]:
     number = labels.get(names.JOB_SET + "job-index", "")
     part = str(labels.get(names.JOB_SET + "replicatedjob-name"))
     name = str(labels.get(names.JOB_SET + "jobset-name"))
+    if owner.name != f"{name}-{part}-{number}":
+        return owner, None
     found = Owner(kind=JOB_SET, name=name, uid=uid)
     index = read_number(number)
     return found, None if index is None else (part, index)

@@ -31,26 +31,27 @@ _ENDS = {JobEnd.COMPLETE: EndKind.FINISHED, JobEnd.FAILED: EndKind.FAILED}
 class Gang:
     """One attempt of a request, from its Start until its end was told.
 
-    `seen`: its object carries the decision. `whole`: all of its pods have been there at once.
-    `pinned` are the nodes that pods were let go to, by uid, until they are seen there.
-    `hurt` are the lost nodes that were told. `ending` is how its stop will be told. `bereft`:
-    its object is gone, which is told before its end. `made` is the object that we make for it;
-    `marks` is what is written on a pod that ran before we knew of it;
-    `gpus` what each pod of a hold was granted, `each` what one of each part was; `evicted` are
-    the pods that were told to go, by uid; `since` from when on not all of it was ready;
-    `ordered`: some of its pods come when others are ready. `left` are the places of each pod set
-    that it has not given back, None for all; `saved` is when it saved its progress, as was told,
-    and `unsaved` what it said of that and cannot be; `grown` how many pods it has beyond its
-    grant, as was told; `taken` who has GPUs that a hold was granted, by node, as told. `told` is
-    what of `left` the engine knows, None for all. `announced` is what its object says of when it
-    will be stopped: that is believed only if it is to be stopped. `asked` is when that was last
-    asked for; `unbegun`: its object has answered, after all that was sent, that it never began.
+    `bot` is what its marks are sealed with. `seen`: its object carries the decision. `whole`: all
+    of its pods have been there at once. `pinned` are the nodes that pods were let go to, by uid,
+    until they are seen there. `hurt` are the lost nodes that were told. `ending` is how its stop
+    will be told. `bereft`: its object is gone, which is told before its end. `made` is the object
+    that we make for it; `marks` is what is written on a pod that ran before we knew of it; `gpus`
+    what each pod of a hold was granted, `each` what one of each part was; `evicted` are the pods
+    that were told to go, by uid; `since` from when on not all of it was ready; `ordered`: some of
+    its pods come when others are ready. `left` are the places of each pod set that it has not given
+    back, None for all; `saved` is when it saved its progress, as was told, and `unsaved` what it
+    said of that and cannot be; `grown` how many pods it has beyond its grant, as was told; `taken`
+    who has GPUs that a hold was granted, by node, as told. `told` is what of `left` the engine
+    knows, None for all. `announced` is what its object says of when it will be stopped: that is
+    believed only if it is to be stopped. `asked` is when that was last asked for; `unbegun`: its
+    object has answered, after all that was sent, that it never began.
     """
 
     workload: WorkloadId
     decision: str
     admission: Admission
     ref: ObjectRef
+    bot: str = ""
     made: Json | None = None
     marks: Json | None = None
     since: Seconds | None = None
@@ -140,7 +141,7 @@ def _pods_of(admission: Admission) -> Iterator[int]:
     return (pods for part in admission.assignments for _, pods in part.nodes)
 
 
-def gang_on(job: WorkFacts) -> Gang | None:
+def gang_on(job: WorkFacts, bot: str) -> Gang | None:
     """The gang that an object's annotations tell of; None if we have never let it start.
 
     Others can write there, too: a decision that is not about the request of the grant is none.
@@ -155,6 +156,7 @@ def gang_on(job: WorkFacts) -> Gang | None:
         decision=job.decision,
         admission=admission,
         ref=ref_of(job),
+        bot=bot,
         seen=True,
         announced=read_moment(job.annotations.get(names.STOP_AT, "")),
         stopping=job.suspended,
@@ -325,7 +327,7 @@ def seats(
 
 def is_later(job: WorkFacts, gang: Gang) -> bool:
     """Whether an object tells of a later grant than that of a gang, or of one mended since."""
-    found, ours = gang_on(job), gang.admission
+    found, ours = gang_on(job, gang.bot), gang.admission
     if found is None:
         return False
     return (found.admission.at, found.admission.repairs) > (ours.at, ours.repairs)

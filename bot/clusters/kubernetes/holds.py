@@ -202,7 +202,7 @@ class Holds:
             self._remove(pod)
 
     def _send(self, pod: PodFacts, gang: Gang, node: NodeName) -> None:
-        body = patches.let_go(pod, gang.decision, self._fleet.host(node))
+        body = patches.let_go(pod, gang, self._fleet.host(node))
 
         def send() -> None:
             if gang.pinned.get(pod.uid) == node and not gang.stopping:  # it may have waited long

@@ -258,10 +258,12 @@ class JobGangs:
         marks = patches.marks_of(gang)
         del marks[names.GRANT]  # the same may be written in several ways
         same = read_grant(job.annotations.get(names.GRANT)) == gang.admission
-        if same and marks.items() <= job.annotations.items():
+        lacking = marks.items() - job.annotations.items()
+        if same and not lacking:
             return
         if not self._writer.busy(gang.ref.uid):
-            log.warning("what stood on %s %s was changed: written again", job.kind, job.name)
+            if {name for name, _ in lacking} != {names.SEAL}:  # what we make has no uid before
+                log.warning("what stood on %s %s was changed: written again", job.kind, job.name)
             self._send(gang, "mark", patches.mark_again(gang))
 
     def _look_without(self, gang: Gang, pods: tuple[PodFacts, ...]) -> EndKind | None:
@@ -304,7 +306,7 @@ class JobGangs:
         return {self._fleet.host(node): node for node in gang.nodes}
 
     def _let_go(self, gang: Gang, pod: PodFacts, node: NodeName) -> None:
-        body = patches.let_go(pod, gang.decision, self._fleet.host(node))
+        body = patches.let_go(pod, gang, self._fleet.host(node))
         self._writer.put(
             Write(
                 about=pod.uid,

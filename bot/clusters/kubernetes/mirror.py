@@ -17,6 +17,7 @@ from bot.clusters.kubernetes.connection import Json
 from bot.clusters.kubernetes.facts import Amounts, PodFacts, node_of, pod_of
 from bot.clusters.kubernetes.leaderworkersets import SetFacts, set_of
 from bot.clusters.kubernetes.replicas import read_key
+from bot.clusters.kubernetes.seals import unsealed
 from bot.clusters.kubernetes.works import JobFacts, JobSetFacts, WorkFacts, job_of, job_set_of
 from scheduler.model import Node, NodeName, ResourceName
 
@@ -99,14 +100,23 @@ class Changes:
 
 
 class Mirror:
-    """Nodes by name; pods, Jobs and JobSets by uid; LeaderWorkerSets by namespace and name."""
+    """Nodes by name; pods, Jobs and JobSets by uid; LeaderWorkerSets by namespace and name.
 
-    def __init__(self) -> None:
+    `bot` is the identity of the store, by which the bot knows its own marks.
+    """
+
+    def __init__(self, bot: str = "") -> None:
         self.lock = threading.RLock()
         self.nodes: Shelf[Node] = Shelf(self.lock, _name, node_of, self._move_node)
-        self.pods: Shelf[PodFacts] = Shelf(self.lock, _uid, pod_of, self._move_pod)
-        self.jobs: Shelf[JobFacts] = Shelf(self.lock, _uid, job_of, self._move_work)
-        self.job_sets: Shelf[JobSetFacts] = Shelf(self.lock, _uid, job_set_of, self._move_work)
+        self.pods: Shelf[PodFacts] = Shelf(
+            self.lock, _uid, lambda obj: pod_of(unsealed(obj, bot)), self._move_pod
+        )
+        self.jobs: Shelf[JobFacts] = Shelf(
+            self.lock, _uid, lambda obj: job_of(unsealed(obj, bot)), self._move_work
+        )
+        self.job_sets: Shelf[JobSetFacts] = Shelf(
+            self.lock, _uid, lambda obj: job_set_of(unsealed(obj, bot)), self._move_work
+        )
         self.sets: Shelf[SetFacts] = Shelf(self.lock, _path, set_of, self._move_set)
         self._on_node: dict[str, set[str]] = {}
         self._of_owner: dict[str, set[str]] = {}

@@ -35,6 +35,8 @@ MADE = PREFIX + "made"  # on what the bot made itself, for /gpu run and /gpu deb
 PINNED = PREFIX + "pinned"  # the selector's host and the gate are ours, not its maker's
 PLACED = PREFIX + "placed"  # in a template that names its node: its pods need not wait at the gate
 STOP_AT = PREFIX + "stop-at"  # when it will be stopped, with the grace it was given
+SEAL = PREFIX + "seal"  # whose marks these are, and about which object
+FORMER = PREFIX + "former"  # only in memory: a decision that is not ours, or about another object
 
 HOSTNAME = "kubernetes.io/hostname"
 TEMPLATE_HASH = "pod-template-hash"  # ends the name of a Deployment's ReplicaSet

@@ -17,6 +17,7 @@ from bot.clusters.kubernetes.connection import Json
 from bot.clusters.kubernetes.facts import PodFacts, PodShape
 from bot.clusters.kubernetes.gangs import Gang, write_grant
 from bot.clusters.kubernetes.moments import write_moment
+from bot.clusters.kubernetes.seals import named, seal_of
 from bot.clusters.kubernetes.works import JobFacts, JobSetFacts
 from scheduler.model import Seconds, Toleration
 
@@ -38,6 +39,7 @@ def start_job(
         "annotations": {
             names.PLACED: gang.workload if here else None,
             names.DECISION: gang.decision if here else None,
+            names.SEAL: seal_of(gang.bot, job.uid) if here else None,
         }
     }
     return {
@@ -80,7 +82,8 @@ def place(body: Json, gang: Gang, host: str | None, tolerations: Sequence[Tolera
     """Write a decision into a Job that is still to be made."""
     spec = body["spec"]["template"]["spec"]
     meta = body["spec"]["template"].setdefault("metadata", {})
-    marks = {names.MADE: "true"}  # its pods may be heard of before it is
+    seal = seal_of(gang.bot, named(body["metadata"]))
+    marks = {names.MADE: "true", names.SEAL: seal}  # its pods may be heard of before it is
     if host is not None:
         spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), names.HOSTNAME: host}
         marks |= {names.PLACED: gang.workload, names.DECISION: gang.decision}
@@ -90,7 +93,7 @@ def place(body: Json, gang: Gang, host: str | None, tolerations: Sequence[Tolera
     more = [_as_written(one) for one in tolerations]
     if more:
         spec["tolerations"] = [*(spec.get("tolerations") or ()), *more]
-    body["metadata"]["annotations"] |= {**_grant_marks(gang), names.MADE: "true"}
+    body["metadata"]["annotations"] |= {**_grant_marks(gang), names.MADE: "true", names.SEAL: seal}
 
 
 def marks_of(gang: Gang) -> dict[str, str]:
@@ -122,13 +125,15 @@ def change_grant(gang: Gang) -> Json:
     return {"metadata": {"uid": gang.ref.uid, "annotations": marks}}
 
 
-def adopt(start: Start) -> Json:
+def adopt(start: Start, bot: str) -> Json:
     """Mark a pod that runs already as what a request stands for; without a ref it is nothing's.
 
     It is for no other any more.
     """
     workload, uid = start.workload, None if start.ref is None else start.ref.uid
     annotations = {names.ADMITTED: workload.id, names.DECISION: start.decision}
+    if uid is not None:
+        annotations[names.SEAL] = seal_of(bot, uid)
     return {
         "metadata": {
             "uid": uid,
@@ -138,16 +143,14 @@ def adopt(start: Start) -> Json:
     }
 
 
-def let_go(pod: PodFacts, decision: str, host: str | None) -> Json:
+def let_go(pod: PodFacts, gang: Gang, host: str | None) -> Json:
     """Take our gate off a pod and send it to a host, if it is for one, in one write."""
     others = [{"name": gate} for gate in pod.gates if gate != names.GATE]
     spec: Json = {"schedulingGates": others or None}
     if host is not None:
         spec["nodeSelector"] = {names.HOSTNAME: host}
-    return {
-        "metadata": {"uid": pod.uid, "annotations": {names.DECISION: decision}},
-        "spec": spec,
-    }
+    marks = {names.DECISION: gang.decision, names.SEAL: seal_of(gang.bot, pod.uid)}
+    return {"metadata": {"uid": pod.uid, "annotations": marks}, "spec": spec}
 
 
 def _start_marks(gang: Gang) -> dict[str, str]:
@@ -159,6 +162,7 @@ def _grant_marks(gang: Gang) -> dict[str, str]:
         names.ADMITTED: gang.workload,
         names.DECISION: gang.decision,
         names.GRANT: write_grant(gang.admission),
+        names.SEAL: seal_of(gang.bot, gang.ref.uid),
     }
 
 

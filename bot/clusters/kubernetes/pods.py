@@ -315,7 +315,7 @@ class PodGangs:
 
     def _send(self, gang: Gang, pod: PodFacts, node: NodeName | None) -> None:
         host = None if node is None else self._fleet.host(node)
-        body = patches.let_go(pod, gang.decision, host)
+        body = patches.let_go(pod, gang, host)
 
         def send() -> None:
             if not gang.stopping:  # it may have waited for long

@@ -13,8 +13,8 @@ from storage.records import ObjectRef
 HOLD = "Hold"  # the kind of a grant without an object
 
 
-def gang_of(action: Start, templates: Templates | None) -> Gang:
-    """The gang that is to start."""
+def gang_of(action: Start, templates: Templates | None, bot: str) -> Gang:
+    """The gang that is to start; `bot` is what its marks are sealed with."""
     ref, made, request = action.ref, None, action.workload.id
     if action.recipe is not None and templates is not None:
         made = templates.make(action.workload, action.recipe, action.decision)
@@ -26,9 +26,10 @@ def gang_of(action: Start, templates: Templates | None) -> Gang:
         workload=request,
         decision=action.decision,
         admission=action.admission,
+        bot=bot,
         ref=ref or ObjectRef(kind=HOLD, namespace="", name=request, uid=hold_key(request)),
         made=made,
-        marks=patches.adopt(action) if ref is not None and ref.adopted else None,
+        marks=patches.adopt(action, bot) if ref is not None and ref.adopted else None,
         gpus=max((pods.requests.get(GPU, 0) for pods in action.workload.pod_sets), default=0),
         each={pods.name: pods.requests for pods in action.workload.pod_sets},
     )

@@ -30,25 +30,31 @@ class KubeHouse(World):
         layout: Layout | None = None,
         patience: Seconds = 0.0,
     ) -> None:
-        super().__init__(api, layout=layout, patience=patience)
         self.folder = folder
         self.clock = ManualClock(START)
+        self._open_store()
+        super().__init__(api, layout=layout, patience=patience)
         self._build()
+
+    def _open_store(self) -> None:
+        self.store = open_store(f"sqlite:///{self.folder / 'gpubot.db'}")
+        self.bot = self.store.identity
 
     def _build(self) -> None:
         self.core = build_core(
-            store=open_store(f"sqlite:///{self.folder / 'gpubot.db'}"),
+            store=self.store,
             cluster=self.cluster,
             layout=self.layout,
             directory=Directory(PEOPLE),
             clock=self.clock,
         )
         self.core.desk.patience = 0.0
-        self.control, self.desk, self.store = self.core.control, self.core.desk, self.core.store
+        self.control, self.desk = self.core.control, self.core.desk
 
     def restart(self) -> None:
         """The bot dies and comes back: only the database and the API server are left."""
         self.store.close()
+        self._open_store()
         super().restart()
         self._build()
 

@@ -89,7 +89,9 @@ class Replica(World):
         guarded = GuardedConnection(
             connect(self.api, lambda: self.doom, self._token), self.candidate
         )
-        self.cluster = KubernetesCluster(guarded, self.layout, patience=self.patience)
+        self.cluster = KubernetesCluster(
+            guarded, self.layout, patience=self.patience, bot=self.store.identity
+        )
         assert self.cluster.start(DEADLINE)
         return self.cluster
 

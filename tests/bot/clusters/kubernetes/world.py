@@ -92,6 +92,7 @@ class World:
     """The emulator, a connection of each who asks, and the cluster under test."""
 
     pace: Pace | None = None
+    bot = "world"
 
     def __init__(
         self, api: ApiServer, *, layout: Layout | None = None, patience: Seconds = 0.0
@@ -112,6 +113,7 @@ class World:
             templates=read_templates(shipped(TEMPLATES)),
             patience=self.patience,
             pace=self.pace,
+            bot=self.bot,
         )
         assert self.cluster.start(DEADLINE)
         return self.cluster
