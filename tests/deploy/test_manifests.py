@@ -113,7 +113,7 @@ def test_no_right_is_given_by_a_star_and_nodes_are_only_read() -> None:
         assert "*" not in {*rule["apiGroups"], *rule["resources"], *rule["verbs"]}
         assert "secrets" not in rule["resources"]
         if "nodes" in rule["resources"]:
-            assert set(rule["verbs"]) == {"get", "list", "watch"}
+            assert set(rule["verbs"]) == {"list", "watch"}
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)

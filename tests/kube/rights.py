@@ -50,12 +50,16 @@ class Rule:
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody with a token. `rights` None means everything (system:masters)."""
+    """Somebody with a token. `rights` None means everything (system:masters).
+
+    `used` is what was done with them, by verb, group and resource: what else is given is too much.
+    """
 
     name: str
     groups: tuple[str, ...] = ("system:authenticated",)
     rights: tuple[Rule, ...] | None = ()
     role: str = ""
+    used: set[tuple[str, str, str]] = field(default_factory=set, compare=False)
 
     def may(self, access: Access) -> bool:
         return self.rights is None or any(rule.allows(access) for rule in self.rights)
@@ -207,6 +211,7 @@ def require(person: Person, access: Access) -> None:
     """
     if not person.may(access):
         raise denied(person, access)
+    person.used.add((access.verb, access.group, access.resource))
 
 
 def denied(person: Person, access: Access) -> Refusal:

@@ -13,7 +13,7 @@ from bot.clusters.kubernetes.connection import Connection, Json
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 JOB_SET_GROUP = "jobset.x-k8s.io"
 LEADER_WORKER_SET_GROUP = "leaderworkerset.x-k8s.io"
-_READ = ("get", "list", "watch")
+_FOLLOW = ("list", "watch")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +50,13 @@ class Right:
 
 
 NEEDS = (
-    Need(group="", resources=("nodes",), verbs=_READ),
-    Need(group="", resources=("namespaces",), verbs=_READ),
-    Need(group="", resources=("pods",), verbs=(*_READ, "create", "patch", "delete")),
+    Need(group="", resources=("nodes",), verbs=_FOLLOW),
+    Need(group="", resources=("namespaces",), verbs=("list",)),
+    Need(group="", resources=("pods",), verbs=(*_FOLLOW, "patch", "delete")),
     Need(group="", resources=("pods/eviction",), verbs=("create",)),
-    Need(group="batch", resources=("jobs",), verbs=(*_READ, "create", "patch", "delete")),
-    Need(group=JOB_SET_GROUP, resources=("jobsets",), verbs=(*_READ, "patch")),
-    Need(group=LEADER_WORKER_SET_GROUP, resources=("leaderworkersets",), verbs=_READ),
+    Need(group="batch", resources=("jobs",), verbs=(*_FOLLOW, "create", "patch", "delete")),
+    Need(group=JOB_SET_GROUP, resources=("jobsets",), verbs=(*_FOLLOW, "patch")),
+    Need(group=LEADER_WORKER_SET_GROUP, resources=("leaderworkersets",), verbs=_FOLLOW),
     Need(group="events.k8s.io", resources=("events",), verbs=("create",)),
     Need(
         group="admissionregistration.k8s.io",
