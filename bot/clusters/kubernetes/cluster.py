@@ -179,6 +179,8 @@ class KubernetesCluster:
             self._hear_refusals(now)
             changes = self.mirror.take_changes()
             self._again.update(self._pods.overdue(now))
+            for uid in sorted(changes.jobs):
+                self._adopt(uid)  # before its pods are taken for others'
             failed = set(self.fleet.failed)
             nodes = list(self.fleet.news(changes.nodes | self._touched, now))
             self._touched.clear()
@@ -246,7 +248,8 @@ class KubernetesCluster:
             found = gang_on(job, self._bot)
             if found is not None:
                 pods = self.mirror.pods_of(job.uid)
-                if end_of(job, pods, self.fleet.away(pods), EndKind.STOPPED) is None:
+                stands = found.made is not None and job.end is None  # also suspended: it is to go
+                if stands or end_of(job, pods, self.fleet.away(pods), EndKind.STOPPED) is None:
                     self._keep(found)
 
     def _observed(self, gang: Gang) -> Observed:
@@ -254,9 +257,8 @@ class KubernetesCluster:
         gang.saved, gang.told, gang.bereft = None, None, False
         # What is not under way was done, or dropped while another led: then it is sent again.
         gang.pinned = {uid: node for uid, node in gang.pinned.items() if self.writer.busy(uid)}
-        hold = is_hold(gang)
         gang.hurt = {node for node in gang.nodes if not self.fleet.usable(node)}
-        gang.running = is_ready(gang, pods) if not hold else not gang.hurt
+        gang.running = is_ready(gang, pods) if not is_hold(gang) else not gang.hurt
         if gang.stop_at is not None or gang.stopping:
             state = PodsState.STOPPING
         elif gang.hurt:
@@ -320,6 +322,7 @@ class KubernetesCluster:
             del self._by_object[gang.ref.uid]
             gang.ref = ref_of(job)
             self._by_object[uid] = gang
+            self._touched |= gang.nodes
 
     # ---- what is done
 
@@ -404,6 +407,8 @@ class KubernetesCluster:
             late = gang.since is not None and now - gang.since >= self._ready_in
             if gang.stopping:
                 self._insist(gang, now)
+                if gang.made is not None and not gang.seen:  # nothing may ever be heard of it
+                    self._again.add(gang.ref.uid)
             elif gang.stop_at is not None and gang.stop_at <= now:
                 self._kind(gang).suspend(gang)
                 self._again.add(gang.ref.uid)  # there may be nothing left to write

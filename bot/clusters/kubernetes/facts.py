@@ -141,7 +141,7 @@ class PodFacts:
         member of a group.
         """
         is_jobs = self.owner is not None and self.owner.kind in {JOB, JOB_SET}
-        if is_jobs or names.REQUEST in self.labels:
+        if is_jobs or self.request is not None:
             return None
         if is_former(self.annotations) and not self.gated:
             return None
@@ -166,8 +166,16 @@ class PodFacts:
 
     @property
     def request(self) -> str | None:
-        """The request that its maker says it is for."""
-        return self.labels.get(names.REQUEST)
+        """The request that its maker says it is for; the hold that it was let go for, if it was.
+
+        What was let go for anything else, or adopted, is for no hold, whatever is written on it.
+        """
+        said = self.labels.get(names.REQUEST)
+        decision = None if self.gated else self.annotations.get(names.DECISION)
+        if decision is None:
+            return said
+        redeemed = self.annotations.get(names.REDEEMED) or said
+        return redeemed if redeemed and decision.startswith(f"{redeemed}/") else None
 
     @property
     def holds(self) -> Amounts:

@@ -58,6 +58,9 @@ class Fleet:
         """What is to be told of these nodes, and of those whose time has run out."""
         self._grants = None
         for name in sorted(changed):
+            known = self._mirror.nodes.items.get(name)
+            if known is not None:
+                self._time(known, now)  # one that is back has all that is on it
             node = self._now(name)
             before = self._told.get(name)
             if node is None:
@@ -69,7 +72,6 @@ class Fleet:
                         self.failed.add(name)
                         yield NodeFailed(name=name, at=now)
                 continue
-            self._time(node, now)
             if node != before:
                 self._told[name] = node
                 yield NodeSeen(node=node, at=now)

@@ -64,11 +64,12 @@ class Holds:
 
     def expel(self, request: str) -> None:
         """Delete what was let go for a hold that is over: its write came late, or a bot died."""
-        for pod in self._pods(request):
-            if pod.finished or pod.terminating or self._writer.busy(pod.uid):
-                continue
-            if decision_of(pod) is not None:
-                log.warning("%s runs by %s, which is over", pod.name, decision_of(pod))
+        self._expel(pod for pod in self._pods(request) if decision_of(pod) is not None)
+
+    def _expel(self, pods: Iterable[PodFacts]) -> None:
+        for pod in pods:
+            if not (pod.finished or pod.terminating or self._writer.busy(pod.uid)):
+                log.warning("%s runs by %s, which is over there", pod.name, decision_of(pod))
                 self._remove(pod)
 
     def stop(self, gang: Gang, grace: Seconds, now: Seconds) -> None:
@@ -110,6 +111,7 @@ class Holds:
                 events.append(
                     PodsLost(workload=gang.workload, decision=gang.decision, node=node, at=now)
                 )
+        self._expel(pod for pod in pods if _is_astray(gang, pod))
         if gang.stop_at is None and not gang.hurt:
             events += self._taken(gang, pods, now)
             self._let_go(gang, pods)
@@ -117,7 +119,13 @@ class Holds:
         return None
 
     def _alive(self, gang: Gang) -> tuple[PodFacts, ...]:
-        return tuple(pod for pod in self._pods(gang.workload) if not pod.finished)
+        """The pods of a hold that are not over; one that was sent is of it, whatever its label."""
+        pods = self._pods(gang.workload)
+        known, mine = self._mirror.pods.items, {pod.uid for pod in pods}
+        sent = [known[uid] for uid in sorted(gang.pinned.keys() - mine) if uid in known]
+        return tuple(
+            pod for pod in (*pods, *(one for one in sent if one.gated)) if not pod.finished
+        )
 
     def _pods(self, request: str) -> tuple[PodFacts, ...]:
         """The pods labelled with a request, but for those of a Job that is one of its own."""
@@ -202,7 +210,7 @@ class Holds:
             self._remove(pod)
 
     def _send(self, pod: PodFacts, gang: Gang, node: NodeName) -> None:
-        body = patches.let_go(pod, gang, self._fleet.host(node))
+        body = patches.let_go(pod, gang, self._fleet.host(node), gang.workload)
 
         def send() -> None:
             if gang.pinned.get(pod.uid) == node and not gang.stopping:  # it may have waited long
@@ -227,6 +235,16 @@ class Holds:
                 moot=self._mirror.is_without(pod.uid),
             )
         )
+
+
+def _is_astray(gang: Gang, pod: PodFacts) -> bool:
+    """Whether a pod was let go by an earlier decision, or is on a node that has been left.
+
+    It was to be deleted then; a bot that died over it has not done it.
+    """
+    decision = decision_of(pod)
+    there = pod.node is None or pod.node in gang.nodes
+    return decision is not None and not (decision == gang.decision and there)
 
 
 def _wanted(pod: PodFacts, request: str, most: int, now: Seconds) -> Wanted:

@@ -219,27 +219,23 @@ class JobGangs:
         """Tell what is new of a gang and send pods on their way; how it ended if it has."""
         job = self._mirror.work(gang.ref.uid)
         pods = self._mirror.pods_of(gang.ref.uid)
-        lost = self._fleet.failed
         if job is None or (job.deleting and gang.seen and job.end is None):
             return self._look_without(gang, pods)
         if job.decision != gang.decision and not gang.seen:
             return gang.ending if gang.unbegun else None
         gang.seen = True
+        if gang.made is not None and job.suspended and job.end is None:
+            self._clear(gang)
+            return None
         self._keep_marks(gang, job)
         gang.ordered = job.ordered
-        end = end_of(job, pods, lost, gang.ending)
+        end = end_of(job, pods, self._fleet.failed, gang.ending)
         if end is EndKind.FINISHED and not gang.running:  # it was quicker than our look
             events.append(Started(workload=gang.workload, decision=gang.decision, at=now))
         events += refusals(gang, pods, end, now)
         if end is not None or job.suspended:
             return end
-        for node in sorted({*gang.places} - gang.hurt):
-            if not self._fleet.usable(node):
-                gang.hurt.add(node)
-                gang.running = False
-                events.append(
-                    PodsLost(workload=gang.workload, decision=gang.decision, node=node, at=now)
-                )
+        self._find_lost(gang, events, now)
         if not gang.stopping and not gang.hurt:
             self._send_pods(gang, pods)
         ready = is_ready(gang, pods) or is_on(gang, job, pods)
@@ -252,6 +248,20 @@ class JobGangs:
         events += news_of(gang, job, pods, now)
         events += _growth(gang, job, pods, now)
         return None
+
+    def _clear(self, gang: Gang) -> None:
+        """Delete what we made and others suspended, and could resume beside what comes next."""
+        if not gang.stopping:
+            self.suspend(gang)
+
+    def _find_lost(self, gang: Gang, events: list[ClusterEvent], now: Seconds) -> None:
+        for node in sorted({*gang.places} - gang.hurt):
+            if not self._fleet.usable(node):
+                gang.hurt.add(node)
+                gang.running = False
+                events.append(
+                    PodsLost(workload=gang.workload, decision=gang.decision, node=node, at=now)
+                )
 
     def _keep_marks(self, gang: Gang, job: WorkFacts) -> None:
         """Whoever changes what we wrote on an object does not change what was decided."""

@@ -33,6 +33,7 @@ DECISION = PREFIX + "decision"  # id of the decision that was carried out last
 GRANT = PREFIX + "grant"  # that decision's placement, as JSON
 MADE = PREFIX + "made"  # on what the bot made itself, for /gpu run and /gpu debug
 PINNED = PREFIX + "pinned"  # the selector's host and the gate are ours, not its maker's
+REDEEMED = PREFIX + "redeemed"  # the hold that a pod was let go for, whatever its label says since
 PLACED = PREFIX + "placed"  # in a template that names its node: its pods need not wait at the gate
 STOP_AT = PREFIX + "stop-at"  # when it will be stopped, with the grace it was given
 SEAL = PREFIX + "seal"  # whose marks these are, and about which object

@@ -16,7 +16,15 @@ from collections.abc import Iterator, Mapping
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Json
 
-_TOLD = (names.ADMITTED, names.DECISION, names.GRANT, names.MADE, names.STOP_AT, names.FORMER)
+_TOLD = (
+    names.ADMITTED,
+    names.DECISION,
+    names.REDEEMED,
+    names.GRANT,
+    names.MADE,
+    names.STOP_AT,
+    names.FORMER,
+)
 
 
 def seal_of(bot: str, about: str) -> str:

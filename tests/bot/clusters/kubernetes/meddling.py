@@ -20,6 +20,11 @@ def check(house: KubeHouse) -> None:
     """
     house.hear()
     house.control.step()
+    check_counts(house)
+
+
+def check_counts(house: KubeHouse) -> None:
+    """The same of the moment at which the loop has gone round, with everything heard."""
     held = held_by_pods(house)
     granted = house.control.read(given_by_node)
     for node in house.control.read(lambda engine: engine.nodes()):

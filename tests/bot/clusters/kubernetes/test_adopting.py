@@ -81,6 +81,20 @@ def test_what_runs_outside_is_shown_and_counted_and_left_alone(house: KubeHouse)
     assert pods_of(house) == before
 
 
+def test_what_runs_outside_on_a_node_that_is_back_counts_at_once(house: KubeHouse) -> None:
+    run_outside(house, "big", 8)
+    (there,) = house.pods()
+    node = there["spec"]["nodeName"]
+    house.api.kubelet.silence(node)
+    house.api.change_node(node, ready=False)
+    house.run(2)
+    house.api.kubelet.recover(node)
+    house.api.controllers.settle()
+    house.run(1)
+    assert used(house) == (0, 40)
+    assert [(one.where, one.gpus) for one in status(house).outside] == [("nlp/big", 8)]
+
+
 def test_an_adopted_pod_goes_on_where_it_runs_as_a_request(house: KubeHouse) -> None:
     run_outside(house, "notebook", 4)
     before = pods_of(house)["notebook"]

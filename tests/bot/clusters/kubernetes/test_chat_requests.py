@@ -13,6 +13,7 @@ from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse
 from tests.bot.clusters.kubernetes.world import TEAM
 from tests.bot.house import ADA, an_ask
+from tests.kube.kinds import JOB
 from tests.kube.server import ApiServer
 
 ELSEWHERE = """
@@ -126,6 +127,15 @@ def test_run_makes_a_job_that_ends_by_itself(house: KubeHouse) -> None:
     assert state(house, request) is S.FINISHED
 
 
+def test_gpus_of_what_was_made_count_once_also_when_its_pods_are_heard_of_with_it(
+    house: KubeHouse,
+) -> None:
+    house.api.add_namespace("nlp")
+    ask(house, "k1", Recipe(kind=RecipeKind.RUN, image="x"), gpus=4)
+    assert house.pods()[0]["status"]["phase"] == "Running"
+    assert [dict(node.outside) for node in house.control.read(lambda e: e.nodes())] == [{}] * 6
+
+
 @pytest.mark.parametrize("restarted", [False, True])
 def test_what_was_made_is_deleted_when_it_is_released(house: KubeHouse, restarted: bool) -> None:
     house.api.add_namespace("nlp")
@@ -140,6 +150,52 @@ def test_what_was_made_is_deleted_when_it_is_released(house: KubeHouse, restarte
     house.run(4)
     assert state(house, request) is S.RELEASED
     assert house.pods() == []
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_what_was_made_and_others_suspend_is_deleted_and_made_anew(
+    house: KubeHouse, *, away: bool
+) -> None:
+    house.api.add_namespace("nlp")
+    request = ask(house, "k1", Recipe(kind=RecipeKind.RUN, image="x"), gpus=4)
+    (before,) = made(house)
+    if away:
+        house.cluster.close()
+    house.person.patch(before, {"spec": {"suspend": True}})
+    if away:
+        house.restart()
+    house.run(2)
+    house.pass_time(61.0)
+    house.run(6)
+    (after,) = made(house)
+    assert after != before  # nobody can resume it beside the other
+    assert state(house, request) is S.RUNNING
+    assert len(nodes(house)) == 1
+
+
+def test_what_was_made_and_deleted_before_it_was_heard_of_is_made_anew(house: KubeHouse) -> None:
+    house.api.add_namespace("nlp")
+    recipe = Recipe(kind=RecipeKind.RUN, image="x")
+    found = house.desk.submit(ADA.id, an_ask(gpus=4), key="k1", recipe=recipe)
+    assert isinstance(found, Submitted)
+    house.control.step()
+    assert house.cluster.writer.wait(10.0)
+    (path,) = made(house)
+    house.person.delete(path, {"propagationPolicy": "Background"})
+    house.run(2)
+    house.pass_time(house.layout.readiness.ready_in + 1.0)
+    house.run(3)
+    house.pass_time(3601.0)  # its rest is over
+    house.run(3)
+    assert state(house, found.card.request) is S.RUNNING
+    assert all(nodes(house).values())
+
+
+def made(house: KubeHouse) -> list[str]:
+    """The paths of the Jobs there are."""
+    with house.api.cluster.store.lock:
+        keys = [one.key for one in house.api.cluster.store.all(JOB)]
+    return [f"/apis/batch/v1/namespaces/{space}/jobs/{name}" for space, name in keys]
 
 
 def test_what_cannot_be_made_fails_and_is_not_tried_for_ever(house: KubeHouse) -> None:

@@ -12,7 +12,7 @@ from tests.bot.clusters.kubernetes.house import KubeHouse
 from tests.bot.clusters.kubernetes.meddling import PODS, check
 from tests.bot.clusters.kubernetes.test_chat_requests import ask, nodes
 from tests.bot.clusters.kubernetes.test_remarks import said
-from tests.bot.clusters.kubernetes.world import TEAM
+from tests.bot.clusters.kubernetes.world import TEAM, Doom
 from tests.bot.house import ADA
 from tests.kube import controllers
 from tests.kube.samples import job, pod
@@ -191,3 +191,86 @@ def test_a_job_is_told_as_a_whole_that_its_pods_wait_for_no_hold(house: KubeHous
         house.pass_time(15.0)
         house.run()
     assert notes(house) == [("train", "Its label `gpubot")]
+
+
+@pytest.mark.parametrize("to", [None, "R-77", "another"])
+def test_a_pod_is_of_the_hold_that_let_it_go_whatever_its_label_says(
+    house: KubeHouse, to: str | None
+) -> None:
+    request, other = ask(house, "k1", gpus=4), ask(house, "k2", gpus=4)
+    house.create_pod("a", 4, request=request)
+    house.run()
+    label(house, "a", other if to == "another" else to)
+    for name, whose in (("b", request), ("c", other)):
+        house.create_pod(name, 4, request=whose)
+    house.run(3)
+    assert {name for name, node in nodes(house).items() if node} == {"a", "c"}
+    check(house)
+    house.restart()
+    house.run(3)
+    assert {name for name, node in nodes(house).items() if node} == {"a", "c"}
+    release(house, request)
+    assert "a" not in nodes(house)
+
+
+def test_what_runs_for_another_request_is_for_no_hold_whatever_its_label_says(
+    house: KubeHouse,
+) -> None:
+    house.api.add_namespace("nlp")
+    house.person.post("/api/v1/namespaces/nlp/pods", pod("notebook", gpus=4, gated=False))
+    house.create_pod("single", 4, team="nlp")
+    house.run(3)
+    house.desk.adopt(ADA.id, "nlp/notebook", key="k1")
+    hold = ask(house, "k2", gpus=4)
+    house.run(2)
+    label(house, "single", hold)
+    label(house, "notebook", hold, space="nlp")
+    house.run(3)
+    release(house, hold)
+    house.restart()
+    house.run(3)
+    assert len(staying(house)) == 2
+    assert {house.state(name) for name in ("single", "notebook")} == {S.RUNNING}
+    check(house)
+
+
+def test_one_that_is_on_its_way_past_the_gate_is_of_its_hold_too(house: KubeHouse) -> None:
+    request = ask(house, "k1", gpus=4)
+    house.create_pod("a", 4, request=request)
+    house.doom = Doom(0, sent=False)  # nothing that is written gets through
+    house.step()
+    label(house, "a", None)
+    house.create_pod("b", 4, request=request)
+    house.step()
+    house.step()
+    house.doom = None
+    house.run(4)
+    assert [bool(nodes(house)[name]) for name in ("a", "b")] == [True, False]
+    check(house)
+
+
+def test_what_was_to_be_deleted_on_a_node_that_was_left_is_when_the_bot_is_back(
+    house: KubeHouse,
+) -> None:
+    request = ask(house, "k1", gpus=4)
+    house.create_pod("a", 4, request=request)
+    house.run()
+    lost = nodes(house)["a"]
+    house.api.kubelet.silence(lost)
+    house.api.change_node(lost, ready=False)
+    house.doom = Doom(0, sent=False)
+    house.step()
+    house.step()
+    house.restart()
+    house.api.kubelet.recover(lost)
+    house.create_pod("b", 4, request=request)
+    house.run(5)
+    assert list(nodes(house)) == ["b"]
+    assert nodes(house)["b"] not in {"", lost}
+    check(house)
+
+
+def label(house: KubeHouse, name: str, request: str | None, space: str = TEAM) -> None:
+    """Somebody says what a pod is for."""
+    path = f"/api/v1/namespaces/{space}/pods/{name}"
+    house.person.patch(path, {"metadata": {"labels": {"gpubot.dev/request": request}}})
