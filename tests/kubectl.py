@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,16 +18,34 @@ from tests.kube.server import ApiServer
 
 REQUIRE = "GPUBOT_TEST_REQUIRE"
 LIMIT = 60  # seconds for one command
+OLDEST = 27  # of 1.27, which reads OpenAPI 3; Debian 12 has 1.20, whose kustomize lacks patches
 
 
 def find_kubectl() -> str:
     """The program. Skips without it, unless GPUBOT_TEST_REQUIRE names it."""
     program = shutil.which("kubectl")
     if program is None:
-        if "kubectl" in os.environ.get(REQUIRE, "").split(","):
-            pytest.fail("kubectl is required here and not installed")
-        pytest.skip("kubectl is not installed")
-    return program
+        lacks = "kubectl is not installed"
+    elif (minor := _minor(program)) < OLDEST:
+        lacks = f"kubectl is of 1.{minor}, and 1.{OLDEST} or newer is needed"
+    else:
+        return program
+    if "kubectl" in os.environ.get(REQUIRE, "").split(","):
+        pytest.fail(f"kubectl is required here: {lacks}")
+    pytest.skip(lacks)
+
+
+@cache
+def _minor(program: str) -> int:
+    """The 32 of version 1.32."""
+    told = subprocess.run(
+        [program, "version", "--client", "-o", "json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=LIMIT,
+    ).stdout
+    return int(json.loads(told)["clientVersion"]["minor"].rstrip("+"))
 
 
 class Failed(Exception):
