@@ -84,7 +84,8 @@ def test_the_way_from_an_empty_cluster_to_the_first_job(walk: Walk, tmp_path: Pa
         r"Normal +Admitted .* gpubot\.dev/gpubot +Admitted · R-\d+ · 32 GPUs · llama-sft\.",
         walk.said,
     )
-    assert list(steps) == []
+    for command in steps:
+        walk.run(command)
 
 
 WRONG = (
