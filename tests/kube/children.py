@@ -111,14 +111,16 @@ def write_status(
     return cluster.store.put(stored.kind, stored.key, after)
 
 
-def back_off(cluster: Cluster, owner: Stored, seconds: float = 10.0) -> None:
-    """A create was refused: the controller tries again later."""
+def back_off(
+    cluster: Cluster, owner: Stored, seconds: float = 10.0, *, index: int | None = None
+) -> None:
+    """A create was refused: the controller tries again later; of one rank alone with `index`."""
     until = cluster.clock.now() + timedelta(seconds=seconds)
-    cluster.backoff[owner.body["metadata"]["uid"]] = until
+    cluster.backoff[owner.body["metadata"]["uid"], index] = until
 
 
-def is_backed_off(cluster: Cluster, owner: Stored) -> bool:
-    until = cluster.backoff.get(owner.body["metadata"]["uid"])
+def is_backed_off(cluster: Cluster, owner: Stored, index: int | None = None) -> bool:
+    until = cluster.backoff.get((owner.body["metadata"]["uid"], index))
     return until is not None and cluster.clock.now() < until
 
 

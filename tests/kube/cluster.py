@@ -72,7 +72,8 @@ class Cluster:
     node_grace: timedelta = timedelta(seconds=50)  # of silence, before a node is Unknown
     annotates_nodes: bool = True
     index_failures: dict[tuple[str, int], int] = field(default_factory=dict)  # by Job and rank
-    backoff: dict[str, datetime] = field(default_factory=dict)  # by uid of the owner, until when
+    backoff: dict[tuple[str, int | None], datetime] = field(default_factory=dict)
+    """Until when nothing is made, by the uid of the owner and the rank, None for all of its."""
     _uids: int = 0
     _random: Random = field(default_factory=lambda: Random(7))  # noqa: S311  # names, not secrets
 

@@ -243,9 +243,18 @@ class _Sync:
             self.status["startTime"] = self.cluster.now()
 
     def _back_off_after(self, failed: list[Stored]) -> None:
-        """After a failure the next pod waits 10 s, doubled each time; not after a removal."""
+        """After a failure the next pod waits 10 s, doubled each time; not after a removal.
+
+        With a limit for each index it is the next of that index alone.
+        """
         fresh = [pod for pod in failed if is_finished(pod.body)]
-        if fresh:
+        if self.spec.get("backoffLimitPerIndex") is not None:
+            for rank in map(index_of, (pod.body for pod in fresh)):
+                known = self.cluster.index_failures
+                number = known.get((self.job.body["metadata"]["uid"], rank), 1)
+                seconds = min(_FIRST_DELAY * 2 ** (number - 1), 600.0)
+                back_off(self.cluster, self.job, seconds, index=rank)
+        elif fresh:
             number = self.status.get("failed", 0) + len(fresh)
             back_off(self.cluster, self.job, min(_FIRST_DELAY * 2 ** (number - 1), 600.0))
 
@@ -296,8 +305,9 @@ class _Sync:
             taken = {index_of(pod.body) for pod in busy}
             for name in ("completedIndexes", "failedIndexes"):
                 taken |= set(indexes_of(self.status.get(name, "")))
+            ranks = (rank for rank in range(self.spec["completions"]) if rank not in taken)
             wanted: list[int | None] = [
-                rank for rank in range(self.spec["completions"]) if rank not in taken
+                rank for rank in ranks if not is_backed_off(self.cluster, self.job, rank)
             ]
         else:
             total = self.spec.get("completions")

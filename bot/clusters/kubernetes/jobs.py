@@ -240,7 +240,7 @@ class JobGangs:
             self._send_pods(gang, pods)
         ready = is_ready(gang, pods) or is_on(gang, job, pods)
         gang.since = None if ready or gang.hurt else (gang.since or now)
-        if gang.running and not job.once and gang.places:  # its pods come and go
+        if job.closing or (gang.running and not job.once and gang.places):  # its pods come and go
             gang.since = None
         if not gang.running and not gang.hurt and ready:
             gang.running = True

@@ -61,11 +61,14 @@ def news_of(
 def needed(job: JobFacts, pods: Sequence[PodFacts]) -> int:
     """How many pods it still wants to have at once.
 
-    Without a number of completions, one that is done says that no more are made.
+    Without a number of completions, one that is done says that no more are made. None are made of
+    one that is decided, nor of an index that has failed for good.
     """
     done = max(job.done, sum(pod.phase is Phase.SUCCEEDED for pod in pods))
+    if job.closing:
+        return 0
     if job.completions is not None:
-        return min(job.pods, max(0, job.completions - done))
+        return min(job.pods, max(0, job.completions - done - job.lost))
     return job.pods if not done else min(job.pods, sum(not pod.finished for pod in pods))
 
 
@@ -119,6 +122,8 @@ def is_on(gang: Gang, job: WorkFacts, pods: Sequence[PodFacts]) -> bool:
         )
     if not isinstance(job, JobFacts) or (job.completions is None and not gang.running):
         return False
+    if job.closing:
+        return gang.running
     want, places = needed(job, pods), len(gang.places)
     return len(good) >= min(want, places) and (places > 0 or not want)
 

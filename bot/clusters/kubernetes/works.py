@@ -20,6 +20,7 @@ from bot.clusters.kubernetes.facts import (
     owner_of,
     shape_of,
 )
+from bot.clusters.kubernetes.texts import read_number
 from scheduler.model import GPU, PodSet, Seconds, Slice, TopologyRequest
 
 
@@ -37,8 +38,9 @@ class WorkFacts(abc.ABC):
     `parked`: its controller has seen that it is suspended and will make no more pods. `once`:
     no pod takes the place of one that has succeeded. `ordered`: not all pods come at once, for
     some wait until others are ready. `child`: a JobSet has it, and is what we deal with. `final`:
-    what of it is done is never made anew while it runs. `manager` is who makes its pods where that
-    is not the controller of its kind: whether that heeds `suspend` cannot be known.
+    what of it is done is never made anew while it runs. `closing`: how it ends is decided, and its
+    last pods end. `manager` is who makes its pods where that is not the controller of its kind:
+    whether that heeds `suspend` cannot be known.
     """
 
     kind: ClassVar[str]
@@ -59,6 +61,7 @@ class WorkFacts(abc.ABC):
     child: bool = False
     final: bool = True
     manager: str | None = None
+    closing: bool = False
 
     @property
     def decision(self) -> str | None:
@@ -78,9 +81,10 @@ class WorkFacts(abc.ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFacts(WorkFacts):
-    """A Job. `pods` is how many run at once; `doomed` that it has failed but pods still end.
+    """A Job. `pods` is how many run at once.
 
-    `completions` is how many pods are to succeed, None if that is not said; `done` how many have.
+    `completions` is how many pods are to succeed, None if that is not said; `done` how many have,
+    and `lost` how many indexes have failed for good.
     """
 
     kind = JOB
@@ -88,16 +92,16 @@ class JobFacts(WorkFacts):
     pods: int
     indexed: bool
     shape: PodShape
-    doomed: bool
     completions: int | None = None
     done: int = 0
+    lost: int = 0
 
     @property
     def to_come(self) -> int:
-        """How many pods it has at once when it starts now: what is done does not come again."""
+        """How many pods it has at once when it starts now: what is over does not come again."""
         if self.completions is None:
             return self.pods
-        return min(self.pods, max(0, self.completions - self.done))
+        return min(self.pods, max(0, self.completions - self.done - self.lost))
 
     @property
     def asked(self) -> tuple[object, ...]:
@@ -135,9 +139,10 @@ def job_of(obj: Json) -> JobFacts:
             template, f"Job {meta['namespace']}/{meta['name']}", pinned=names.PINNED in marks
         ),
         end=next((end for end in JobEnd if end.value in held), None),
-        doomed="FailureTarget" in held,
+        closing=not held.isdisjoint({"FailureTarget", "SuccessCriteriaMet"}),
         completions=spec.get("completions"),
         done=_succeeded(status),
+        lost=_count_of(status.get("failedIndexes"), below=spec.get("completions") or 0),
         deleting=bool(meta.get("deletionTimestamp")),
         created=moment_of(meta.get("creationTimestamp")),
         labels=ours(meta.get("labels")),
@@ -154,6 +159,20 @@ def _succeeded(status: Json) -> int:
     """Pods that have succeeded, those included that are not counted yet."""
     more = (status.get("uncountedTerminatedPods") or {}).get("succeeded") or ()
     return int(status.get("succeeded") or 0) + len(more)
+
+
+def _count_of(indexes: object, *, below: int) -> int:
+    """How many indexes are listed as in `0-2,5`, of those below a number; what is garbled is none.
+
+    Where it was made smaller, those of ranks that it has no more are still listed.
+    """
+    found = 0
+    for part in indexes.split(",") if isinstance(indexes, str) else ():
+        first, dash, last = part.partition("-")
+        low, high = read_number(first), read_number(last if dash else first)
+        if low is not None and high is not None:
+            found += max(0, min(high, below - 1) - low + 1)
+    return found
 
 
 def size_of(spec: Json) -> tuple[int, bool]:
