@@ -78,7 +78,7 @@ class IdleSweep:
         pool = self.terms.pool(request.admission.queue)
         rule = self.terms.idle(request.admission.queue)
         use = self.uses.get(pool, {}).get(request.id)
-        if rule is None or use is None or use.measured < request.workload.gpus:
+        if rule is None or use is None or use.measured < request.gpus:
             return None
         return rule, use
 
@@ -94,7 +94,7 @@ class IdleSweep:
         started = request.started
         if started is None or ledger.now - started.timestamp() < rule.after:
             return
-        if use.idle < ASK_FROM * request.workload.gpus:
+        if use.idle < ASK_FROM * request.gpus:
             self._void(ledger, request, before)
             return
         over = before is None or before.until is None or before.until <= ledger.at
@@ -155,7 +155,7 @@ class IdleSweep:
         training = request.recipe is not None and request.recipe.kind is RecipeKind.RUN
         loose = request.workload.preemptible or not (training or request.source is Source.CLUSTER)
         loose = loose and request.head is None
-        return rule.then is AfterIdle.RELEASE and loose and use.idle >= request.workload.gpus
+        return rule.then is AfterIdle.RELEASE and loose and use.idle >= request.gpus
 
     def _forget_ended(
         self, ledger: Ledger, questions: Mapping[str, Setting], held: set[str]
@@ -208,7 +208,7 @@ def _args(
         name=request.workload.name,
         owner=request.workload.owner,
         team=request.workload.team,
-        gpus=request.workload.gpus,
+        gpus=request.gpus,
         idle=use.idle,
         below=rule.below,
         after=rule.after,

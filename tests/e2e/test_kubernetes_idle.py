@@ -208,6 +208,20 @@ def test_a_replica_goes_on_for_its_controller_would_have_another(rig: IdleRig) -
     assert ([one.id for one in rig.open()], rig.phases()) == ([request], ["Running"])
 
 
+def test_who_has_given_gpus_back_is_asked_about_the_rest(rig: IdleRig) -> None:
+    ada = rig.visitor(ADA)
+    rig.house.create_job("train", pods=2, gpus=4, annotations={"owner": ADA.id})
+    request = rig.named("train")
+    rig.reach(request, S.RUNNING)
+    first = rig.pods_of("train")[0]["metadata"]["name"]
+    rig.api.kubelet.finish(f"{TEAM}/{first}")
+    rig.until(lambda: [one.gpus for one in rig.open()] == [4])
+    rig.pass_time(AFTER + 1.0)
+    rig.use(IDLE)
+    rig.look()
+    assert "4 of 4 GPUs" in rig.questions(ada)[0]["text"]
+
+
 def begin(rig: IdleRig, who: Visitor, what: str) -> str:
     """Have something run on four GPUs."""
     loose = "preemptible" in what
