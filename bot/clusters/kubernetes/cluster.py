@@ -66,8 +66,7 @@ ASKED_AGAIN = 60.0  # seconds after which the end of a gang is asked for once mo
 STUCK_AT_MOST = 30.0  # seconds without any write getting through, while some are to be sent
 _CHANGED = frozenset({404, CONFLICT, CHANGED})  # it is another than was decided on: decide anew
 _FOR_GOOD = frozenset({EndKind.FINISHED, EndKind.FAILED})  # it is not tried again
-_ENDS_KEPT = 20_000
-"""Ends remembered, so that a decision which is over is not carried out again."""
+_ENDS_KEPT = 20_000  # so that a decision which is over is not carried out again
 
 
 class KubernetesCluster:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.clusters.kubernetes import names
+from bot.clusters.kubernetes.additions import NONE, Additions
 from bot.clusters.kubernetes.connection import Json
 from bot.clusters.kubernetes.replicas import (
     LEADER_WORKER_SET,
@@ -293,26 +294,19 @@ def moment_of(text: str | None) -> Seconds:
     return dt.datetime.fromisoformat(text).timestamp() if text else 0.0
 
 
-def shape_of(spec: Json, whose: str, *, pinned: bool = False) -> PodShape:
-    """What one pod of a template needs and puts up with.
-
-    Of one that we have `pinned`, the host and the gate are left out.
-    """
-    selector = dict(spec.get("nodeSelector") or {})
-    gates = [gate["name"] for gate in spec.get("schedulingGates") or ()]
-    if pinned:
-        selector.pop(names.HOSTNAME, None)
-        gates = [gate for gate in gates if gate != names.GATE]
+def shape_of(spec: Json, whose: str, ours: Additions = NONE) -> PodShape:
+    """What one pod of a template needs and puts up with, without what we have added to it."""
+    written = ours.tolerations_without(spec.get("tolerations") or ())
     required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
         "requiredDuringSchedulingIgnoredDuringExecution"
     ) or {}
     return PodShape(
         requests={**requests_of(spec, whose), ResourceName("pods"): 1},
-        node_selector=selector,
+        node_selector=ours.selector_without(spec.get("nodeSelector") or {}),
         affinity=tuple(_requirements(term) for term in required.get("nodeSelectorTerms") or ()),
-        tolerations=tuple(_tolerations(spec.get("tolerations") or ())),
-        written=tuple(spec.get("tolerations") or ()),
-        gates=tuple(gates),
+        tolerations=tuple(_tolerations(written)),
+        written=written,
+        gates=ours.gates_without([gate["name"] for gate in spec.get("schedulingGates") or ()]),
     )
 
 

@@ -19,7 +19,15 @@ from bot.clusters.kubernetes.connection import Json
 from bot.clusters.kubernetes.facts import JOB_SET, MAIN, Phase, PodFacts, marks_of_no_ask
 from bot.clusters.kubernetes.moments import read_moment
 from bot.clusters.kubernetes.works import JobEnd, WorkFacts
-from scheduler.model import Admission, NodeName, PodSetAssignment, ResourceName, Seconds, WorkloadId
+from scheduler.model import (
+    Admission,
+    NodeName,
+    PodSetAssignment,
+    ResourceName,
+    Seconds,
+    Workload,
+    WorkloadId,
+)
 from storage.records import ObjectRef
 
 MOST_PODS = 100_000  # of a grant: one of more is none that anybody gave
@@ -31,19 +39,20 @@ _ENDS = {JobEnd.COMPLETE: EndKind.FINISHED, JobEnd.FAILED: EndKind.FAILED}
 class Gang:
     """One attempt of a request, from its Start until its end was told.
 
-    `bot` is what its marks are sealed with. `seen`: its object carries the decision. `whole`: all
-    of its pods have been there at once. `pinned` are the nodes that pods were let go to, by uid,
-    until they are seen there. `hurt` are the lost nodes that were told. `ending` is how its stop
-    will be told. `bereft`: its object is gone, which is told before its end. `made` is the object
-    that we make for it; `marks` is what is written on a pod that ran before we knew of it; `gpus`
-    what each pod of a hold was granted, `each` what one of each part was; `evicted` are the pods
-    that were told to go, by uid; `since` from when on not all of it was ready; `ordered`: some of
-    its pods come when others are ready. `left` are the places of each pod set that it has not given
-    back, None for all; `saved` is when it saved its progress, as was told, and `unsaved` what it
-    said of that and cannot be; `grown` how many pods it has beyond its grant, as was told; `taken`
-    who has GPUs that a hold was granted, by node, as told. `told` is what of `left` the engine
-    knows, None for all. `announced` is what its object says of when it will be stopped: that is
-    believed only if it is to be stopped. `asked` is when that was last asked for; `unbegun`: its
+    `bot` is what its marks are sealed with, `added` what was written into its templates; `homes`
+    are the hosts that their maker wrote there. `seen`: its object carries the decision. `whole`:
+    all of its pods have been there at once. `pinned` are the nodes that pods were let go to, by
+    uid, until they are seen there. `hurt` are the lost nodes that were told. `ending` is how its
+    stop will be told. `bereft`: its object is gone, which is told before its end. `made` is the
+    object that we make for it; `marks` is what is written on a pod that ran before we knew of it;
+    `gpus` what each pod of a hold was granted, `each` what one of each part was; `evicted` are the
+    pods that were told to go, by uid; `since` from when on not all of it was ready; `ordered`: some
+    of its pods come when others are ready. `left` are the places of each pod set that it has not
+    given back, None for all; `saved` is when it saved its progress, as was told, and `unsaved` what
+    it said of that and cannot be; `grown` how many pods it has beyond its grant, as was told;
+    `taken` who has GPUs that a hold was granted, by node, as told. `told` is what of `left` the
+    engine knows, None for all. `announced` is what its object says of when it will be stopped: that
+    is believed only if it is to be stopped. `asked` is when that was last asked for; `unbegun`: its
     object has answered, after all that was sent, that it never began.
     """
 
@@ -52,6 +61,8 @@ class Gang:
     admission: Admission
     ref: ObjectRef
     bot: str = ""
+    added: str | None = None
+    homes: frozenset[str] = frozenset()
     made: Json | None = None
     marks: Json | None = None
     since: Seconds | None = None
@@ -110,6 +121,12 @@ class Gang:
         return frozenset(self.slots)
 
 
+def homes_of(workload: Workload) -> frozenset[str]:
+    """The hosts to which the selectors of what it asks for bind its pods."""
+    selectors = [pods.node_selector for pods in workload.pod_sets]
+    return frozenset(one[names.HOSTNAME] for one in selectors if names.HOSTNAME in one)
+
+
 def slots_of(admission: Admission) -> tuple[NodeName, ...]:
     """The node of each pod, in the order of the admission's nodes."""
     return tuple(node for part in admission.assignments for node in slots_in(part))
@@ -157,6 +174,7 @@ def gang_on(job: WorkFacts, bot: str) -> Gang | None:
         admission=admission,
         ref=ref_of(job),
         bot=bot,
+        added=job.annotations.get(names.PINNED),
         seen=True,
         announced=read_moment(job.annotations.get(names.STOP_AT, "")),
         stopping=job.suspended,

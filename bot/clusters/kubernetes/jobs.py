@@ -8,12 +8,13 @@ neighbours in the network, and a lost node can be replaced while the others wait
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bot.clusters.base import ClusterEvent, EndKind, Outgrown, PodsLost, Started
 from bot.clusters.kubernetes import names, patches
+from bot.clusters.kubernetes.additions import Additions, write_additions
 from bot.clusters.kubernetes.connection import Connection, Json, Refused
-from bot.clusters.kubernetes.facts import PodFacts
+from bot.clusters.kubernetes.facts import MAIN, PodFacts
 from bot.clusters.kubernetes.fleet import Fleet
 from bot.clusters.kubernetes.gangs import (
     Gang,
@@ -265,6 +266,9 @@ class JobGangs:
 
     def _keep_marks(self, gang: Gang, job: WorkFacts) -> None:
         """Whoever changes what we wrote on an object does not change what was decided."""
+        if gang.added is None and gang.made is None:
+            told = job.annotations.get(names.PINNED)
+            gang.added = told or write_additions(self._additions_in(gang, job))
         marks = patches.marks_of(gang)
         del marks[names.GRANT]  # the same may be written in several ways
         same = read_grant(job.annotations.get(names.GRANT)) == gang.admission
@@ -350,9 +354,17 @@ class JobGangs:
     def _write_start(self, gang: Gang, job: WorkFacts) -> None:
         if not isinstance(job, JobFacts):
             raise TypeError(f"not a Job: {job.kind}")
-        tolerations = self._tolerations(gang.admission.assignments)
-        body = patches.start_job(gang, job, self._host(gang), tolerations)
-        self._connection.patch(path_of(gang.ref), body)
+        host, more = self._host(gang), self._tolerations(gang.admission.assignments)
+        added = patches.added_to(job.shape, host, more)
+        gang.added = write_additions({MAIN: added})
+        self._connection.patch(path_of(gang.ref), patches.start_job(gang, job, host, added))
+
+    def _additions_in(self, gang: Gang, job: WorkFacts) -> Mapping[str, Additions]:
+        """What was added to its templates, where somebody has taken away what told it."""
+        if not isinstance(job, JobFacts):
+            raise TypeError(f"not a Job: {job.kind}")
+        more = self._tolerations(gang.admission.assignments)
+        return {MAIN: patches.found_in(job.shape, self._host(gang), more, gang.homes)}
 
     def _host(self, gang: Gang) -> str | None:
         """The host that its template names: that of a gang that lies on one node."""

@@ -6,7 +6,10 @@ shapes, each with slots of its own, and every one is sent to its node by itself.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from bot.clusters.kubernetes import patches
+from bot.clusters.kubernetes.additions import Additions, additions_in, write_additions
 from bot.clusters.kubernetes.connection import STEPS
 from bot.clusters.kubernetes.facts import PodFacts
 from bot.clusters.kubernetes.gangs import Gang, is_granted, path_of, seats, slots_in
@@ -27,9 +30,28 @@ class JobSetGangs(JobGangs):
     def _write_start(self, gang: Gang, job: WorkFacts) -> None:
         if not isinstance(job, JobSetFacts):
             raise TypeError(f"not a JobSet: {job.kind}")
-        tolerations = {part.name: self._tolerations((part,)) for part in gang.admission.assignments}
-        steps = patches.start_job_set(gang, job, tolerations)
+        shapes = {part.name: part.shape for part in job.parts}
+        added = {
+            part.name: patches.added_to(shapes[part.name], None, self._tolerations((part,)))
+            for part in gang.admission.assignments
+        }
+        earlier = {name: additions_in(job.annotations, name) for name in shapes}
+        gang.added = write_additions({**earlier, **added})
+        steps = patches.start_job_set(gang, job, added)
         self._connection.patch(path_of(gang.ref), steps, STEPS)
+
+    def _additions_in(self, gang: Gang, job: WorkFacts) -> Mapping[str, Additions]:
+        """What was added to its templates, where somebody has taken away what told it."""
+        if not isinstance(job, JobSetFacts):
+            raise TypeError(f"not a JobSet: {job.kind}")
+        shapes = {part.name: part.shape for part in job.parts}
+        return {
+            part.name: patches.found_in(
+                shapes[part.name], None, self._tolerations((part,)), gang.homes
+            )
+            for part in gang.admission.assignments
+            if part.name in shapes
+        }
 
     def _places(self, gang: Gang, pods: tuple[PodFacts, ...]) -> dict[str, NodeName]:
         """Where gated pods go, by uid; nothing until the gang is whole.

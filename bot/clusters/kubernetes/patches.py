@@ -9,10 +9,11 @@ a list, so its start is a JSON patch: a merge patch would have to repeat every o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from bot.clusters.base import Start
 from bot.clusters.kubernetes import names
+from bot.clusters.kubernetes.additions import Additions, additions_in
 from bot.clusters.kubernetes.connection import Json
 from bot.clusters.kubernetes.facts import PodFacts, PodShape
 from bot.clusters.kubernetes.gangs import Gang, write_grant
@@ -22,17 +23,45 @@ from bot.clusters.kubernetes.works import JobFacts, JobSetFacts
 from scheduler.model import Seconds, Toleration
 
 
-def start_job(
-    gang: Gang, job: JobFacts, host: str | None, tolerations: Sequence[Toleration]
-) -> Json:
+def added_to(shape: PodShape, host: str | None, more: Sequence[Toleration]) -> Additions:
+    """What a template still lacks to let its pods go to a `host`, or to the gate without one."""
+    wanted = [_as_written(one) for one in more]
+    return Additions(
+        host=None if names.HOSTNAME in shape.node_selector else host,
+        gate=host is None and names.GATE not in shape.gates,
+        tolerations=tuple(one for one in wanted if one not in shape.written),
+    )
+
+
+def found_in(
+    shape: PodShape, host: str | None, more: Sequence[Toleration], own: Collection[str]
+) -> Additions:
+    """What we must have added to a template that does not tell it any more.
+
+    `own` are the hosts that its maker is known to have written there.
+    """
+    here = shape.node_selector.get(names.HOSTNAME)
+    wanted = [_as_written(one) for one in more]
+    return Additions(
+        host=host if here == host and host not in own else None,
+        gate=host is None and names.GATE in shape.gates,
+        tolerations=tuple(one for one in wanted if one in shape.written),
+    )
+
+
+def start_job(gang: Gang, job: JobFacts, host: str | None, added: Additions) -> Json:
     """Let a Job go: the decision, where it may run, and suspend off, in one write.
 
     With a `host` all of its pods go there, past the gate, which would cost a write for each.
     Without one they appear behind our gate, and each is sent to the node of its rank.
+    What was added at an earlier start is taken out, and what the maker wrote stays.
     """
-    spec: Json = {"nodeSelector": _selector(job, host), "schedulingGates": _gates(job.shape, host)}
-    if tolerations:
-        spec["tolerations"] = _all_tolerations(job.shape, tolerations)
+    own = job.shape.node_selector.get(names.HOSTNAME)
+    spec: Json = {
+        "nodeSelector": {names.HOSTNAME: added.host or own},
+        "schedulingGates": _gates(job.shape, added) or None,
+        "tolerations": [*job.shape.written, *added.tolerations] or None,
+    }
     marks = {**_start_marks(gang), names.STOP_AT: None}
     here = host is not None  # pods that pass the gate tell by their template whose they are
     placed = {
@@ -48,15 +77,13 @@ def start_job(
     }
 
 
-def start_job_set(
-    gang: Gang, job_set: JobSetFacts, tolerations: Mapping[str, Sequence[Toleration]]
-) -> list[Json]:
+def start_job_set(gang: Gang, job_set: JobSetFacts, added: Mapping[str, Additions]) -> list[Json]:
     """Let a JobSet go, as a JSON patch: the decision, our gate on its parts, suspend off.
 
     No template names a host or a flavor's labels: when the JobSet is resumed, its controller adds
     what is there to the templates of its Jobs, and takes nothing out of them that was left from an
-    earlier start. So each pod is sent to its node by itself. `tolerations` are by granted part; the
-    others are left as they are.
+    earlier start. So each pod is sent to its node by itself. `added` is by granted part; the others
+    are left as they are.
     """
     steps = [
         _put("/metadata/uid", job_set.uid),
@@ -69,12 +96,12 @@ def start_job_set(
     if names.STOP_AT in job_set.annotations:
         at = f"/metadata/annotations/{_escaped(names.STOP_AT)}"
         steps.append({"op": "remove", "path": at})
-    for part in (part for part in job_set.parts if part.name in tolerations):
+    for part in (part for part in job_set.parts if part.name in added):
         spec = f"/spec/replicatedJobs/{part.at}/template/spec/template/spec"
-        steps.append(_put(f"{spec}/schedulingGates", _gates(part.shape, None)))
-        more = tolerations[part.name]
-        if more:
-            steps.append(_put(f"{spec}/tolerations", _all_tolerations(part.shape, more)))
+        ours, before = added[part.name], additions_in(job_set.annotations, part.name)
+        steps.append(_put(f"{spec}/schedulingGates", _gates(part.shape, ours)))
+        if ours.tolerations or before.tolerations:
+            steps.append(_put(f"{spec}/tolerations", [*part.shape.written, *ours.tolerations]))
     return [*steps, _put("/spec/suspend", value=False)]
 
 
@@ -158,7 +185,8 @@ def let_go(pod: PodFacts, gang: Gang, host: str | None, hold: str | None = None)
 
 
 def _start_marks(gang: Gang) -> dict[str, str]:
-    return {**_grant_marks(gang), names.PINNED: "true"}
+    added = {} if gang.added is None else {names.PINNED: gang.added}
+    return {**_grant_marks(gang), **added}
 
 
 def _grant_marks(gang: Gang) -> dict[str, str]:
@@ -179,22 +207,9 @@ def _escaped(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
-def _selector(job: JobFacts, host: str | None) -> Json:
-    """The host, or what the Job's maker wrote there, in place of that of an earlier start."""
-    return {names.HOSTNAME: host or job.shape.node_selector.get(names.HOSTNAME)}
-
-
-def _gates(shape: PodShape, host: str | None) -> list[Mapping[str, str]] | None:
-    gates = [gate for gate in shape.gates if gate != names.GATE]
-    if host is None or names.GATE in shape.gates:
-        gates.append(names.GATE)
-    return [{"name": gate} for gate in gates] or None
-
-
-def _all_tolerations(shape: PodShape, more: Sequence[Toleration]) -> list[Json]:
-    """Those that are written there, and what is still missing."""
-    wanted = [_as_written(one) for one in more]
-    return [*shape.written, *(one for one in wanted if one not in shape.written)]
+def _gates(shape: PodShape, added: Additions) -> list[Mapping[str, str]]:
+    gates = [*shape.gates, names.GATE] if added.gate else shape.gates
+    return [{"name": gate} for gate in gates]
 
 
 def _as_written(one: Toleration) -> Json:

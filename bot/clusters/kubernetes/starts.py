@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.clusters.base import Start
 from bot.clusters.kubernetes import patches
-from bot.clusters.kubernetes.gangs import Gang
+from bot.clusters.kubernetes.gangs import Gang, homes_of
 from bot.clusters.kubernetes.mirror import hold_key
 from bot.clusters.kubernetes.templates import Templates
 from scheduler.model import GPU
@@ -27,6 +27,7 @@ def gang_of(action: Start, templates: Templates | None, bot: str) -> Gang:
         decision=action.decision,
         admission=action.admission,
         bot=bot,
+        homes=homes_of(action.workload),
         ref=ref or ObjectRef(kind=HOLD, namespace="", name=request, uid=hold_key(request)),
         made=made,
         marks=patches.adopt(action, bot) if ref is not None and ref.adopted else None,

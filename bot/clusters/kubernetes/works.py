@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bot.clusters.kubernetes import names
+from bot.clusters.kubernetes.additions import additions_in
 from bot.clusters.kubernetes.connection import Json
 from bot.clusters.kubernetes.facts import (
     JOB,
     JOB_SET,
+    MAIN,
     PodShape,
     moment_of,
     ours,
@@ -136,7 +138,7 @@ def job_of(obj: Json) -> JobFacts:
         manager=_manager(spec, "kubernetes.io/job-controller"),
         indexed=spec.get("completionMode") == "Indexed",
         shape=shape_of(
-            template, f"Job {meta['namespace']}/{meta['name']}", pinned=names.PINNED in marks
+            template, f"Job {meta['namespace']}/{meta['name']}", additions_in(marks, MAIN)
         ),
         end=next((end for end in JobEnd if end.value in held), None),
         closing=not held.isdisjoint({"FailureTarget", "SuccessCriteriaMet"}),
@@ -261,7 +263,6 @@ def job_set_of(obj: Json) -> JobSetFacts:
     sizes = [size_of(_job_spec(one)) for one in templates]
     states = {one.get("name"): one for one in status.get("replicatedJobsStatus") or ()}
     whose = f"JobSet {meta['namespace']}/{meta['name']}"
-    pinned = names.PINNED in marks
     domains = [_domain_of(meta, one) for one in templates]
     return JobSetFacts(
         uid=meta["uid"],
@@ -280,7 +281,11 @@ def job_set_of(obj: Json) -> JobSetFacts:
                 at=at,
                 replicas=one.get("replicas", 1),
                 pods=pods,
-                shape=shape_of(_pod_spec(one), f"{whose}, {one['name']}", pinned=pinned),
+                shape=shape_of(
+                    _pod_spec(one),
+                    f"{whose}, {one['name']}",
+                    additions_in(marks, str(one["name"])),
+                ),
                 done=(states.get(one["name"]) or {}).get("succeeded") or 0,
                 once=once,
                 domain=domains[at],
