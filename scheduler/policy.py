@@ -24,6 +24,7 @@ from scheduler.model import (
     ResourceName,
     Taint,
     TeamName,
+    Toleration,
 )
 from scheduler.policy_courtesy import courtesy_of
 from scheduler.policy_examples import EXAMPLES
@@ -158,6 +159,9 @@ def _flavor(name: str, part: FlavorPart) -> plain.Flavor:
         name=FlavorName(name),
         node_labels=part.node_labels,
         taints=_taints(part.taints),
+        tolerations=tuple(
+            Toleration(key=one.key, value=one.value, effect=one.effect) for one in part.tolerations
+        ),
         levels=tuple(part.levels),
         model=part.model,
         provision=part.provision,

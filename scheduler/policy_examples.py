@@ -14,6 +14,8 @@ EXAMPLES: Mapping[str, str] = {
     "flavors": "flavors: {reserved-h100: {model: h100, node_labels: {gpubot.dev/model: h100}}}",
     "node_labels": "node_labels: {gpubot.dev/model: h100}",
     "provision": "provision: spot",
+    "taints": "taints: [{key: example.com/spot, value: 'true', effect: NoSchedule}]",
+    "tolerations": "tolerations: [{key: example.com/spot}]",
     "nodes": "nodes: [{name: h100, count: 4, gpus: 8}]",
     "teams": "teams: {nlp: {gpus: 64}}",
     "gpus": "gpus: 64",

@@ -113,6 +113,14 @@ class TaintPart(Part):
     effect: TaintEffect = TaintEffect.NO_SCHEDULE
 
 
+class TolerationPart(Part):
+    """A taint of its nodes that all work on a flavor puts up with; without a value, any value."""
+
+    key: Annotated[str, Field(min_length=1)]
+    value: str | None = None
+    effect: TaintEffect | None = None
+
+
 class FlavorPart(Part):
     """A kind of capacity."""
 
@@ -120,6 +128,7 @@ class FlavorPart(Part):
     provision: Literal["reserved", "spot", "flex-start"] = "reserved"
     node_labels: dict[str, str] = Field(min_length=1)
     taints: list[TaintPart] = []
+    tolerations: list[TolerationPart] = []
     levels: list[str] = ["kubernetes.io/hostname"]
     weight: Weight = 1.0
 

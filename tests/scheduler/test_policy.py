@@ -17,7 +17,8 @@ from scheduler.layout import (
     Within,
     build_nodes,
 )
-from scheduler.model import GPU, FlavorName, Priority, QueueName
+from scheduler.matching import tolerates
+from scheduler.model import GPU, FlavorName, Priority, QueueName, TaintEffect, Toleration
 from scheduler.policy import PolicyError, compile_policy, load_policy, with_teams
 
 POLICY = Path(__file__).parents[2] / "deploy" / "policy.yaml"
@@ -222,6 +223,18 @@ def test_a_policy_compiles_into_plain_values() -> None:
     assert layout.priorities[Priority.CRITICAL] == 4
     assert [node.name for node in build_nodes(layout)] == ["a-0001", "a-0002"]
     assert layout.models() == ("h100",)
+
+
+def test_a_flavor_says_what_all_work_on_it_puts_up_with() -> None:
+    line = "tolerations: [{key: example.com/spot}, {key: b, value: x, effect: NoExecute}]"
+    taint = "taints: [{key: example.com/spot, value: 'true'}]"
+    text = SMALL.replace("    model: h100\n", f"    model: h100\n    {taint}\n    {line}\n", 1)
+    (flavor, *_) = compile_policy(load_policy(text, "x.yaml")).flavors
+    assert flavor.tolerations == (
+        Toleration(key="example.com/spot"),
+        Toleration(key="b", value="x", effect=TaintEffect.NO_EXECUTE),
+    )
+    assert all(tolerates(flavor.tolerations, one) for one in flavor.taints)
 
 
 def test_unknown_names_are_key_errors() -> None:

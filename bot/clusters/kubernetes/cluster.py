@@ -90,7 +90,7 @@ class KubernetesCluster:
         self._by_object: dict[str, Gang] = {}
         self._belonging = Belonging(self.mirror, self._by_object)
         whose = self._belonging
-        self.fleet = Fleet(self.mirror, whose.uncounted, whose.granted, patience)
+        self.fleet = Fleet(self.mirror, whose.uncounted, whose.granted, patience, layout.flavors)
         self._templates = templates
         self._ready_in = layout.readiness.ready_in
         self._lock = threading.RLock()
@@ -102,8 +102,8 @@ class KubernetesCluster:
         self._later: set[str] = set()  # what is to be looked at again the time after
         self._unmarked: set[str] = set()  # adopted pods that do not show it yet
         self._refused: list[tuple[str, Refused]] = []
-        self._jobs = JobGangs(connection, self.mirror, self.writer, self.fleet, layout)
-        self._job_sets = JobSetGangs(connection, self.mirror, self.writer, self.fleet, layout)
+        self._jobs = JobGangs(connection, self.mirror, self.writer, self.fleet)
+        self._job_sets = JobSetGangs(connection, self.mirror, self.writer, self.fleet)
         self._holds = Holds(connection, self.mirror, self.writer, self.fleet, whose.strangers)
         self._pods = PodGangs(
             connection, self.mirror, self.writer, self.fleet, layout.readiness.ready_in

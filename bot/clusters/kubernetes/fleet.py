@@ -9,7 +9,16 @@ from bot.clusters.base import ClusterEvent, NodeFailed, NodeGone, NodeSeen
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.facts import Amounts, PodFacts
 from bot.clusters.kubernetes.mirror import Mirror
-from scheduler.model import GPU, Node, NodeName, ResourceName, Seconds
+from scheduler.layout import Flavor
+from scheduler.model import (
+    GPU,
+    Node,
+    NodeName,
+    PodSetAssignment,
+    ResourceName,
+    Seconds,
+    Toleration,
+)
 
 PATIENCE = 60.0
 """A node that is not ready for so long has failed: a kubelet that restarts is back by then."""
@@ -20,7 +29,7 @@ class Fleet:
 
     `uncounted` says what of a pod the engine does not count by itself; that is taken off its node's
     capacity, but for GPUs of it that are `granted` to somebody and so count already. `closed` nodes
-    offer nothing although the cluster would use them.
+    offer nothing although the cluster would use them. `flavors` are the kinds of nodes there are.
     """
 
     def __init__(
@@ -29,7 +38,9 @@ class Fleet:
         uncounted: Callable[[PodFacts], Amounts],
         granted: Callable[[], Mapping[NodeName, int]] = dict,
         patience: Seconds = PATIENCE,
+        flavors: Iterable[Flavor] = (),
     ) -> None:
+        self._flavors = {flavor.name: flavor for flavor in flavors}
         self.failed: set[NodeName] = set()
         self.closed: set[NodeName] = set()
         self._mirror, self._uncounted, self._patience = mirror, uncounted, patience
@@ -110,6 +121,12 @@ class Fleet:
         """What a selector says to mean this node."""
         node = self._mirror.nodes.items.get(name)
         return name if node is None else node.labels.get(names.HOSTNAME, name)
+
+    def tolerations(self, parts: Iterable[PodSetAssignment]) -> tuple[Toleration, ...]:
+        """What the flavors that parts of a grant are of want to be put up with."""
+        flavors = sorted({flavor for part in parts for flavor in part.flavors.values()})
+        known = (self._flavors[name] for name in flavors if name in self._flavors)
+        return tuple(dict.fromkeys(one for flavor in known for one in flavor.tolerations))
 
     def _time(self, node: Node, now: Seconds) -> None:
         name = node.name

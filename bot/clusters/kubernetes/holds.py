@@ -210,7 +210,8 @@ class Holds:
             self._remove(pod)
 
     def _send(self, pod: PodFacts, gang: Gang, node: NodeName) -> None:
-        body = patches.let_go(pod, gang, self._fleet.host(node), gang.workload)
+        more = self._fleet.tolerations(gang.admission.assignments)
+        body = patches.let_go(pod, gang, self._fleet.host(node), more, gang.workload)
 
         def send() -> None:
             if gang.pinned.get(pod.uid) == node and not gang.stopping:  # it may have waited long

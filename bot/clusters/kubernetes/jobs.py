@@ -34,8 +34,7 @@ from bot.clusters.kubernetes.mirror import Mirror
 from bot.clusters.kubernetes.progress import is_on, news_of
 from bot.clusters.kubernetes.works import JobFacts, WorkFacts
 from bot.clusters.kubernetes.writing import CONFLICT, Write, Writer
-from scheduler.layout import Layout
-from scheduler.model import Admission, NodeName, PodSetAssignment, Seconds, Toleration
+from scheduler.model import Admission, NodeName, Seconds
 
 log = logging.getLogger(__name__)
 
@@ -50,10 +49,10 @@ class JobGangs:
     """Carries out decisions about Jobs, under the lock of whoever calls."""
 
     def __init__(
-        self, connection: Connection, mirror: Mirror, writer: Writer, fleet: Fleet, layout: Layout
+        self, connection: Connection, mirror: Mirror, writer: Writer, fleet: Fleet
     ) -> None:
         self._connection, self._mirror, self._writer = connection, mirror, writer
-        self._fleet, self._layout = fleet, layout
+        self._fleet = fleet
 
     def start(self, gang: Gang, refuse: Refuse) -> EndKind | None:
         """Let a gang go, unless that is done already; how it ended if it has."""
@@ -115,7 +114,9 @@ class JobGangs:
         """Create what a request asks for, unless it is there."""
         if not all(map(self._fleet.ready, gang.nodes)):
             return EndKind.LOST
-        patches.place(body, gang, self._host(gang), self._tolerations(gang.admission.assignments))
+        patches.place(
+            body, gang, self._host(gang), self._fleet.tolerations(gang.admission.assignments)
+        )
         path = f"/apis/batch/v1/namespaces/{gang.ref.namespace}/jobs"
 
         def send() -> None:
@@ -320,7 +321,8 @@ class JobGangs:
         return {self._fleet.host(node): node for node in gang.nodes}
 
     def _let_go(self, gang: Gang, pod: PodFacts, node: NodeName) -> None:
-        body = patches.let_go(pod, gang, self._fleet.host(node))
+        more = self._fleet.tolerations(gang.admission.assignments)
+        body = patches.let_go(pod, gang, self._fleet.host(node), more)
         self._writer.put(
             Write(
                 about=pod.uid,
@@ -354,7 +356,7 @@ class JobGangs:
     def _write_start(self, gang: Gang, job: WorkFacts) -> None:
         if not isinstance(job, JobFacts):
             raise TypeError(f"not a Job: {job.kind}")
-        host, more = self._host(gang), self._tolerations(gang.admission.assignments)
+        host, more = self._host(gang), self._fleet.tolerations(gang.admission.assignments)
         added = patches.added_to(job.shape, host, more)
         gang.added = write_additions({MAIN: added})
         self._connection.patch(path_of(gang.ref), patches.start_job(gang, job, host, added))
@@ -363,20 +365,13 @@ class JobGangs:
         """What was added to its templates, where somebody has taken away what told it."""
         if not isinstance(job, JobFacts):
             raise TypeError(f"not a Job: {job.kind}")
-        more = self._tolerations(gang.admission.assignments)
+        more = self._fleet.tolerations(gang.admission.assignments)
         return {MAIN: patches.found_in(job.shape, self._host(gang), more, gang.homes)}
 
     def _host(self, gang: Gang) -> str | None:
         """The host that its template names: that of a gang that lies on one node."""
         nodes = sorted(gang.nodes)
         return self._fleet.host(nodes[0]) if len(nodes) == 1 else None
-
-    def _tolerations(self, parts: Sequence[PodSetAssignment]) -> tuple[Toleration, ...]:
-        """What the flavors that parts of a grant are of want to be put up with."""
-        flavors = {flavor for part in parts for flavor in part.flavors.values()}
-        known = {flavor.name: flavor for flavor in self._layout.flavors}
-        found = (t for name in sorted(flavors) if name in known for t in known[name].tolerations)
-        return tuple(dict.fromkeys(found))
 
     def _send(self, gang: Gang, what: str, body: Json) -> None:
         self._put(gang, what, lambda: self._connection.patch(path_of(gang.ref), body))

@@ -32,7 +32,7 @@ class JobSetGangs(JobGangs):
             raise TypeError(f"not a JobSet: {job.kind}")
         shapes = {part.name: part.shape for part in job.parts}
         added = {
-            part.name: patches.added_to(shapes[part.name], None, self._tolerations((part,)))
+            part.name: patches.added_to(shapes[part.name], None, self._fleet.tolerations((part,)))
             for part in gang.admission.assignments
         }
         earlier = {name: additions_in(job.annotations, name) for name in shapes}
@@ -47,7 +47,7 @@ class JobSetGangs(JobGangs):
         shapes = {part.name: part.shape for part in job.parts}
         return {
             part.name: patches.found_in(
-                shapes[part.name], None, self._tolerations((part,)), gang.homes
+                shapes[part.name], None, self._fleet.tolerations((part,)), gang.homes
             )
             for part in gang.admission.assignments
             if part.name in shapes

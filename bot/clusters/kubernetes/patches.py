@@ -170,15 +170,25 @@ def adopt(start: Start, bot: str) -> Json:
     }
 
 
-def let_go(pod: PodFacts, gang: Gang, host: str | None, hold: str | None = None) -> Json:
+def let_go(
+    pod: PodFacts,
+    gang: Gang,
+    host: str | None,
+    tolerations: Sequence[Toleration] = (),
+    hold: str | None = None,
+) -> Json:
     """Take our gate off a pod and send it to a host, if it is for one, in one write.
 
-    A pod that redeems a `hold` is of that from now on: its label is for people to change.
+    It puts up with what its flavor wants. A pod that redeems a `hold` is of that from now on: its
+    label is for people to change.
     """
     others = [{"name": gate} for gate in pod.gates if gate != names.GATE]
     spec: Json = {"schedulingGates": others or None}
     if host is not None:
         spec["nodeSelector"] = {names.HOSTNAME: host}
+    if tolerations and pod.shape is not None:
+        lacking = added_to(pod.shape, host, tolerations).tolerations
+        spec["tolerations"] = [*pod.shape.written, *lacking]
     seal = seal_of(gang.bot, pod.uid)
     marks = {names.DECISION: gang.decision, names.REDEEMED: hold, names.SEAL: seal}
     return {"metadata": {"uid": pod.uid, "annotations": marks}, "spec": spec}

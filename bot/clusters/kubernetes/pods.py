@@ -315,7 +315,8 @@ class PodGangs:
 
     def _send(self, gang: Gang, pod: PodFacts, node: NodeName | None) -> None:
         host = None if node is None else self._fleet.host(node)
-        body = patches.let_go(pod, gang, host)
+        more = () if node is None else self._fleet.tolerations(gang.admission.assignments)
+        body = patches.let_go(pod, gang, host, more)
 
         def send() -> None:
             if not gang.stopping:  # it may have waited for long
