@@ -53,7 +53,8 @@ class Gang:
     `taken` who has GPUs that a hold was granted, by node, as told. `told` is what of `left` the
     engine knows, None for all. `announced` is what its object says of when it will be stopped: that
     is believed only if it is to be stopped. `asked` is when that was last asked for; `unbegun`: its
-    object has answered, after all that was sent, that it never began.
+    object has answered, after all that was sent, that it never began. `last` is its object as it
+    was when it had ended and was removed.
     """
 
     workload: WorkloadId
@@ -64,6 +65,7 @@ class Gang:
     added: str | None = None
     homes: frozenset[str] = frozenset()
     made: Json | None = None
+    last: WorkFacts | None = None
     marks: Json | None = None
     since: Seconds | None = None
     gpus: int = 0

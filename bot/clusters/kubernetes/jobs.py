@@ -219,7 +219,7 @@ class JobGangs:
 
     def look(self, gang: Gang, events: list[ClusterEvent], now: Seconds) -> EndKind | None:
         """Tell what is new of a gang and send pods on their way; how it ended if it has."""
-        job = self._mirror.work(gang.ref.uid)
+        job = self._mirror.work(gang.ref.uid) or self._last_of(gang)
         pods = self._mirror.pods_of(gang.ref.uid)
         if job is None or (job.deleting and gang.seen and job.end is None):
             return self._look_without(gang, pods)
@@ -229,7 +229,8 @@ class JobGangs:
         if gang.made is not None and job.suspended and job.end is None:
             self._clear(gang)
             return None
-        self._keep_marks(gang, job)
+        if job is not gang.last:
+            self._keep_marks(gang, job)
         gang.ordered = job.ordered
         end = end_of(job, pods, self._fleet.failed, gang.ending)
         if end is EndKind.FINISHED and not gang.running:  # it was quicker than our look
@@ -264,6 +265,13 @@ class JobGangs:
                 events.append(
                     PodsLost(workload=gang.workload, decision=gang.decision, node=node, at=now)
                 )
+
+    def _last_of(self, gang: Gang) -> WorkFacts | None:
+        """Its object, where that had ended and was removed before we looked (by its `ttl`, say)."""
+        last = self._mirror.last_of(gang.ref.uid)
+        if last is not None and last.decision == gang.decision:
+            gang.last = last
+        return gang.last
 
     def _keep_marks(self, gang: Gang, job: WorkFacts) -> None:
         """Whoever changes what we wrote on an object does not change what was decided."""

@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 
 from bot import mishaps
 from bot.clusters.kubernetes.connection import Json
+from bot.clusters.kubernetes.departed import Departed
 from bot.clusters.kubernetes.facts import Amounts, PodFacts, node_of, pod_of
 from bot.clusters.kubernetes.leaderworkersets import SetFacts, set_of
 from bot.clusters.kubernetes.replicas import read_key
@@ -63,11 +64,12 @@ class Shelf(Generic[V]):
         self.on_news()
 
     def drop(self, obj: Json) -> None:
-        """One is gone."""
+        """One is gone; `obj` is as it was last."""
+        key, last = self._key(obj), self._read_or_none(obj)
         with self._lock:
-            before = self.items.pop(self._key(obj), None)
-            if before is not None:
-                self._moved(before, None)
+            if key in self.items:
+                self._keep(key, last)
+                self._moved(self.items.pop(key), None)
         self.on_news()
 
     def _read_or_none(self, obj: Json) -> V | None:
@@ -123,6 +125,7 @@ class Mirror:
         self._of_request: dict[str, set[str]] = {}
         self._of_unit: dict[str, set[str]] = {}
         self._by_name: dict[tuple[str, str], str] = {}
+        self._departed, self._departing = Departed(), Departed()
         self._changed_nodes: set[NodeName] = set()
         self._changed_jobs: set[str] = set()
         self._changed_owners: set[str] = set()
@@ -169,6 +172,8 @@ class Mirror:
                 owners=frozenset(self._changed_owners),
                 units=frozenset(self._changed_units),
             )
+            self._departed, self._departing = self._departing, Departed()
+            self._departing.cut |= self._departed.cut
             self._changed_nodes.clear()
             for changed in (self._changed_jobs, self._changed_owners, self._changed_units):
                 changed.clear()
@@ -178,6 +183,21 @@ class Mirror:
         """The Job or JobSet of this uid, if there is one."""
         with self.lock:
             return self.jobs.items.get(uid) or self.job_sets.items.get(uid)
+
+    def last_of(self, uid: str) -> WorkFacts | None:
+        """A Job or JobSet that had ended and is gone, if that was told by the last changes."""
+        with self.lock:
+            return self._departed.works.get(uid)
+
+    def done_in(self, key: str) -> tuple[PodFacts, ...]:
+        """The pods of a unit, or of this uid, that had ended by themselves and went as lately."""
+        with self.lock:
+            return tuple(self._departed.pods.get(key, ()))
+
+    def was_cut(self, pod: PodFacts) -> bool:
+        """Whether a pod that is there has ended because its deletion was asked for."""
+        with self.lock:
+            return pod.uid in self._departing.cut
 
     def works(self) -> tuple[WorkFacts, ...]:
         """All Jobs and JobSets, by uid."""
@@ -265,6 +285,8 @@ class Mirror:
         for work in (before, after):
             if work is not None:
                 self._changed_jobs.add(work.uid)
+        if before is not None and after is None:
+            self._departing.take_work(before)
 
     def _move_set(self, before: SetFacts | None, after: SetFacts | None) -> None:
         for one in (before, after):
@@ -272,6 +294,8 @@ class Mirror:
                 self._changed_units |= one.replica_keys
 
     def _move_pod(self, before: PodFacts | None, after: PodFacts | None) -> None:
+        if before is not None:
+            self._departing.take_pod(before, after)
         if before is not None:
             self._by_name.pop((before.namespace, before.name), None)
             for index, key in self._places(before):

@@ -193,8 +193,9 @@ class PodGangs:
         if self._is_restarting(gang, pods, now):
             gang.whole = False  # all of its pods come anew, and start together
         elif not standing(pods, lost) and all(pod.finished or pod.node in lost for pod in pods):
-            end = self._end(gang, pods)
-            events += refusals(gang, pods, end, now)
+            there = [*pods, *self._gone_of(gang)]
+            end = self._end(gang, there)
+            events += refusals(gang, there, end, now)
             return end
         for node in sorted(gang.nodes - gang.hurt):
             if not self._fleet.usable(node):
@@ -245,9 +246,10 @@ class PodGangs:
         return groups.ref_of(gang.ref.uid, roster).form != gang.ref.form
 
     def _end(self, gang: Gang, pods: Sequence[PodFacts]) -> EndKind | None:
-        if pods and all(pod.phase is Phase.SUCCEEDED for pod in pods):
+        ended = [pod for pod in pods if not self._mirror.was_cut(pod)]
+        if ended and len(ended) == len(pods) and all(p.phase is Phase.SUCCEEDED for p in ended):
             return EndKind.FINISHED
-        if any(pod.phase is Phase.FAILED and not pod.disrupted for pod in pods):
+        if any(pod.phase is Phase.FAILED and not pod.disrupted for pod in ended):
             return gang.ending if gang.stopping else EndKind.FAILED
         key, stopped = gang.ref.uid, gang.stopping or gang.stop_at is not None
         others = bool(groups.members(self._mirror.pods_of_unit(key)))
@@ -268,6 +270,12 @@ class PodGangs:
             return (adopted,)
         pods = self._mirror.pods_of_unit(gang.ref.uid)
         return tuple(pod for pod in pods if is_of_this_run(gang, pod))
+
+    def _gone_of(self, gang: Gang) -> Iterator[PodFacts]:
+        """The pods of a gang that had ended, and were removed before we looked."""
+        for pod in self._mirror.done_in(gang.ref.uid):
+            if gang.ref.adopted or decision_of(pod) == gang.decision:
+                yield pod
 
     def _mark(self, pod: PodFacts, body: Json) -> None:
         self._writer.put(

@@ -40,9 +40,9 @@ class WorkFacts(abc.ABC):
     `parked`: its controller has seen that it is suspended and will make no more pods. `once`:
     no pod takes the place of one that has succeeded. `ordered`: not all pods come at once, for
     some wait until others are ready. `child`: a JobSet has it, and is what we deal with. `final`:
-    what of it is done is never made anew while it runs. `closing`: how it ends is decided, and its
-    last pods end. `manager` is who makes its pods where that is not the controller of its kind:
-    whether that heeds `suspend` cannot be known.
+    what of it is done is never made anew while it runs. `closing` is how it will have ended when
+    its last pods have: that is decided. `manager` is who makes its pods where that is not the
+    controller of its kind: whether that heeds `suspend` cannot be known.
     """
 
     kind: ClassVar[str]
@@ -63,12 +63,17 @@ class WorkFacts(abc.ABC):
     child: bool = False
     final: bool = True
     manager: str | None = None
-    closing: bool = False
+    closing: JobEnd | None = None
 
     @property
     def decision(self) -> str | None:
         """The decision that was carried out on it last."""
         return self.annotations.get(names.DECISION)
+
+    @property
+    def verdict(self) -> JobEnd | None:
+        """How it has ended or is bound to, as far as its status shows."""
+        return self.end
 
     @property
     @abc.abstractmethod
@@ -99,6 +104,12 @@ class JobFacts(WorkFacts):
     lost: int = 0
 
     @property
+    def verdict(self) -> JobEnd | None:
+        """Also before its controller has said so, where all that was to succeed has."""
+        done = self.completions is not None and 0 < self.completions <= self.done
+        return self.end or self.closing or (JobEnd.COMPLETE if done else None)
+
+    @property
     def to_come(self) -> int:
         """How many pods it has at once when it starts now: what is over does not come again."""
         if self.completions is None:
@@ -114,6 +125,9 @@ class JobFacts(WorkFacts):
     def pod_sets(self) -> tuple[PodSet, ...]:
         """All pods are of one shape; none where all is done."""
         return (self.shape.pod_set(self.to_come),) if self.to_come else ()
+
+
+_VERDICTS = {"FailureTarget": JobEnd.FAILED, "SuccessCriteriaMet": JobEnd.COMPLETE}
 
 
 def job_of(obj: Json) -> JobFacts:
@@ -141,7 +155,7 @@ def job_of(obj: Json) -> JobFacts:
             template, f"Job {meta['namespace']}/{meta['name']}", additions_in(marks, MAIN)
         ),
         end=next((end for end in JobEnd if end.value in held), None),
-        closing=not held.isdisjoint({"FailureTarget", "SuccessCriteriaMet"}),
+        closing=next((end for kind, end in _VERDICTS.items() if kind in held), None),
         completions=spec.get("completions"),
         done=_succeeded(status),
         lost=_count_of(status.get("failedIndexes"), below=spec.get("completions") or 0),

@@ -123,7 +123,7 @@ def test_the_pods_of_a_job_are_those_that_run_at_once(
 def test_a_job_ends_by_its_last_condition() -> None:
     body = job()
     body["status"] = {"conditions": [{"type": "FailureTarget", "status": "True"}]}
-    assert (job_of(body).end, job_of(body).closing) == (None, True)
+    assert (job_of(body).end, job_of(body).closing) == (None, JobEnd.FAILED)
     body["status"]["conditions"].append({"type": "Failed", "status": "True"})
     assert job_of(body).end is JobEnd.FAILED
 
