@@ -8,6 +8,7 @@ from pathlib import Path
 
 import kubernetes_validate
 import pytest
+import yaml
 
 from bot.people import read_people
 from scheduler.policy import compile_policy, load_policy
@@ -114,6 +115,20 @@ def test_no_right_is_given_by_a_star_and_nodes_are_only_read() -> None:
         assert "secrets" not in rule["resources"]
         if "nodes" in rule["resources"]:
             assert set(rule["verbs"]) == {"list", "watch"}
+
+
+def test_what_is_a_companys_own_stands_in_one_place() -> None:
+    """Whoever fills it in for the trial has filled it in for production."""
+    own = FOLDER / "site"
+    assert {one.name for one in own.iterdir()} == {
+        "kustomization.yaml",
+        "policy.yaml",
+        "people.yaml",
+    }
+    for overlay in OVERLAYS:
+        written = yaml.safe_load((FOLDER / "overlays" / overlay / "kustomization.yaml").read_text())
+        assert not {"images", "configMapGenerator"} & written.keys()
+        assert written["components"] == ["../../site"]
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)

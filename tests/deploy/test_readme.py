@@ -59,7 +59,7 @@ def test_the_way_from_an_empty_cluster_to_the_first_job(walk: Walk, tmp_path: Pa
     warned = {one.what for one in walk.found if one.cure}
     assert warned == {"namespaces", "admission policies"}  # a trial has neither
 
-    text = (FOLDER / "overlays" / "trial" / "policy.yaml").read_text()
+    text = (FOLDER / "site" / "policy.yaml").read_text()
     house = KubeHouse(api, tmp_path, layout=compile_policy(load_policy(text, "policy.yaml")))
     follow(walk, steps, "get job")
     assert walk.answer["spec"]["suspend"] is True

@@ -43,7 +43,7 @@ def api() -> Iterator[ApiServer]:
 
 
 def layout() -> Layout:
-    path = DEPLOY / "overlays" / "production" / "policy.yaml"
+    path = DEPLOY / "site" / "policy.yaml"
     return compile_policy(load_policy(path.read_text(), str(path)))
 
 
