@@ -12,7 +12,7 @@ from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.grouping import create
 from tests.bot.clusters.kubernetes.house import KubeHouse
 from tests.bot.clusters.kubernetes.serving import keep_state
-from tests.bot.clusters.kubernetes.world import TEAM
+from tests.bot.clusters.kubernetes.world import TEAM, wait_until
 from tests.kube.samples import part
 from tests.kube.server import ApiServer
 
@@ -79,6 +79,8 @@ def test_a_job_whose_removal_was_not_heard_of(house: KubeHouse) -> None:
     house.api.drop_watches(broken=True)
     house.delete_job("train")
     house.api.compact()
+    house.settle()
+    wait_until(lambda: all(one.trouble is None for one in house.cluster.watchers), "the watches")
     house.run(4)
     assert house.state("train") is S.FINISHED
 
