@@ -22,7 +22,7 @@ from bot.clusters.base import (
     Wanted,
 )
 from bot.clusters.kubernetes import names, patches
-from bot.clusters.kubernetes.connection import Connection
+from bot.clusters.kubernetes.connection import STRATEGIC, Connection
 from bot.clusters.kubernetes.facts import JOB, JOB_SET, PodFacts
 from bot.clusters.kubernetes.fleet import Fleet
 from bot.clusters.kubernetes.gangs import Gang, decision_of, standing
@@ -215,7 +215,7 @@ class Holds:
 
         def send() -> None:
             if gang.pinned.get(pod.uid) == node and not gang.stopping:  # it may have waited long
-                self._connection.patch(pod.path, body)
+                self._connection.patch(pod.path, body, STRATEGIC)
 
         self._writer.put(
             Write(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from bot.clusters.base import ClusterEvent, EndKind, Outgrown, PodsLost, Started
 from bot.clusters.kubernetes import names, patches
 from bot.clusters.kubernetes.additions import Additions, write_additions
-from bot.clusters.kubernetes.connection import Connection, Json, Refused
+from bot.clusters.kubernetes.connection import STRATEGIC, Connection, Json, Refused
 from bot.clusters.kubernetes.facts import MAIN, PodFacts
 from bot.clusters.kubernetes.fleet import Fleet
 from bot.clusters.kubernetes.gangs import (
@@ -331,11 +331,16 @@ class JobGangs:
     def _let_go(self, gang: Gang, pod: PodFacts, node: NodeName) -> None:
         more = self._fleet.tolerations(gang.admission.assignments)
         body = patches.let_go(pod, gang, self._fleet.host(node), more)
+
+        def send() -> None:
+            if not gang.stopping:  # it may have waited for long
+                self._connection.patch(pod.path, body, STRATEGIC)
+
         self._writer.put(
             Write(
                 about=pod.uid,
                 what=f"let a pod of {gang.decision} go",
-                send=lambda: None if gang.stopping else self._connection.patch(pod.path, body),
+                send=send,
                 moot=self._mirror.is_without(pod.uid),
             )
         )
@@ -352,14 +357,24 @@ class JobGangs:
         )
 
     def _delete(self, gang: Gang) -> None:
-        options = {"propagationPolicy": "Background"}
-        self._writer.put(
-            Write(
-                about=gang.decision,
-                what=f"delete {gang.decision}",
-                send=lambda: self._connection.delete(path_of(gang.ref), options),
-            )
-        )
+        """Delete what we made. Whether it came is not known before it is heard of: it is read."""
+        path = path_of(gang.ref)
+
+        def send() -> None:
+            uid = gang.ref.uid
+            if uid == gang.decision:
+                meta = self._connection.get(path)["metadata"]
+                if (meta.get("annotations") or {}).get(names.DECISION) != gang.decision:
+                    return  # somebody else's has that name
+                uid = meta["uid"]
+            options = {"propagationPolicy": "Background", "preconditions": {"uid": uid}}
+            try:
+                self._connection.delete(path, options)
+            except Refused as error:
+                if error.status != CONFLICT:  # 409: it is gone, and another has its name
+                    raise
+
+        self._writer.put(Write(about=gang.decision, what=f"delete {gang.decision}", send=send))
 
     def _write_start(self, gang: Gang, job: WorkFacts) -> None:
         if not isinstance(job, JobFacts):

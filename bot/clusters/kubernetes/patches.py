@@ -1,10 +1,12 @@
-"""The bodies of our writes. All may be sent twice; all but one are merge patches.
+"""The bodies of our writes. All may be sent twice; all but two are merge patches.
 
 Each carries the uid it was decided on: the same patch of a later object of that name is
 refused (422), and one that carries a resourceVersion is refused when the object has changed
 (409). Lists (tolerations, gates) are replaced whole by a merge patch, so they are written with
 what was there; selectors and annotations are merged by key. The templates of a JobSet stand in
-a list, so its start is a JSON patch: a merge patch would have to repeat every one of them.
+a list, so its start is a JSON patch: a merge patch would have to repeat every one of them. Our
+gate is taken off a pod by a strategic patch, which names it alone: others take theirs off
+meanwhile, and to write one that is gone is refused.
 """
 
 from __future__ import annotations
@@ -177,13 +179,12 @@ def let_go(
     tolerations: Sequence[Toleration] = (),
     hold: str | None = None,
 ) -> Json:
-    """Take our gate off a pod and send it to a host, if it is for one, in one write.
+    """Take our gate off a pod and send it to a host, if it is for one: a strategic patch.
 
     It puts up with what its flavor wants. A pod that redeems a `hold` is of that from now on: its
     label is for people to change.
     """
-    others = [{"name": gate} for gate in pod.gates if gate != names.GATE]
-    spec: Json = {"schedulingGates": others or None}
+    spec: Json = {"schedulingGates": [{"$patch": "delete", "name": names.GATE}]}
     if host is not None:
         spec["nodeSelector"] = {names.HOSTNAME: host}
     if tolerations and pod.shape is not None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from bot.clusters.base import ClusterEvent, EndKind, FlawKind, PodsLost, Started, Wanted
 from bot.clusters.kubernetes import groups, names, patches
-from bot.clusters.kubernetes.connection import Connection, Json
+from bot.clusters.kubernetes.connection import STRATEGIC, Connection, Json
 from bot.clusters.kubernetes.facts import MAIN, Phase, PodFacts
 from bot.clusters.kubernetes.fleet import Fleet
 from bot.clusters.kubernetes.gangs import (
@@ -328,7 +328,7 @@ class PodGangs:
 
         def send() -> None:
             if not gang.stopping:  # it may have waited for long
-                self._connection.patch(pod.path, body)
+                self._connection.patch(pod.path, body, STRATEGIC)
 
         self._writer.put(
             Write(

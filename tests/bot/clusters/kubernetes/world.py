@@ -71,21 +71,41 @@ class Doom:
 
 
 class MortalConnection(Connection):
-    """A connection whose writes meet the doom, where there is one."""
+    """A connection whose writes meet the doom, where there is one.
+
+    `loose` are those that would have changed whatever has the name of what they are about.
+    """
 
     def __init__(
-        self, open_client: Callable[[], kube.ApiClient], doom: Callable[[], Doom | None]
+        self,
+        open_client: Callable[[], kube.ApiClient],
+        doom: Callable[[], Doom | None],
+        loose: list[str] | None = None,
     ) -> None:
         super().__init__(open_client, connect=2.0, read=2.0, silence=30.0)
-        self._doom = doom
+        self._doom, self._loose = doom, [] if loose is None else loose
 
     def _ask(self, method: str, *args: Any) -> Json:
+        if not _is_bound(method, *args):
+            self._loose.append(f"{method} {args[0]}")
         doom = self._doom()
         if doom is None or method == "GET":
             return super()._ask(method, *args)
         if str(args[0]).endswith("/events") and not doom.dead:  # nothing hangs on when they go out
             return super()._ask(method, *args)
         return doom.meet(lambda: super(MortalConnection, self)._ask(method, *args))
+
+
+def _is_bound(method: str, path: str, _: object, body: Any = None, *__: object) -> bool:
+    """Whether a write of what is there says, by its uid, which object it is about."""
+    if method == "PATCH" and isinstance(body, list):
+        return any(step["path"] == "/metadata/uid" for step in body)
+    if method == "PATCH":
+        return bool((body.get("metadata") or {}).get("uid"))
+    if method == "POST" and not path.endswith("/eviction"):
+        return True
+    options = body.get("deleteOptions", {}) if method == "POST" else body
+    return method == "GET" or bool((options or {}).get("preconditions", {}).get("uid"))
 
 
 class World:
@@ -102,11 +122,12 @@ class World:
         self.patience = patience
         self.person = Connection(lambda: api.client("alice"))
         self.doom: Doom | None = None
+        self.loose: list[str] = []
         self.cluster = self.open()
 
     def open(self) -> KubernetesCluster:
         """A cluster that knows nothing but what the API server tells it."""
-        connection = MortalConnection(lambda: self.api.client("bot"), lambda: self.doom)
+        connection = MortalConnection(lambda: self.api.client("bot"), lambda: self.doom, self.loose)
         self.cluster = KubernetesCluster(
             connection,
             self.layout,
@@ -244,7 +265,9 @@ class World:
         wait_until(same, "the mirror to be as the cluster is")
 
     def close(self) -> None:
+        """Nothing that the bot wrote could have met another object than it was about."""
         self.cluster.close()
+        assert not self.loose
 
 
 def _version(body: Json) -> str:
