@@ -80,6 +80,7 @@ class RefusalCode(enum.StrEnum):
     RAISED_IN_CHAT = "raised-in-chat"
     NOT_HELD = "not-held"
     MANAGED_ELSEWHERE = "managed-elsewhere"
+    LINGERS = "lingers"
     HOLDS_NOTHING = "holds-nothing"
     HOLDS_LESS = "holds-less"
     NOT_A_CHECKPOINT = "not-a-checkpoint"

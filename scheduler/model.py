@@ -148,12 +148,13 @@ class RestCause(enum.StrEnum):
     """Why somebody rests. LATE: its own pods; UNPLACED: the cluster had no room for them.
 
     SPOILED: what it stands for was changed so that it cannot be asked for; then nothing but another
-    change there ends it.
+    change there ends it. LINGERS: a node that has failed keeps a pod of it: it ends with that.
     """
 
     LATE = "late"
     UNPLACED = "unplaced"
     SPOILED = "spoiled"
+    LINGERS = "lingers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

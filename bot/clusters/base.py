@@ -166,12 +166,16 @@ class GivenUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodsLost:
-    """A gang lost its pods on one node, and nothing else; it is BROKEN from now on."""
+    """A gang lost its pods on one node, and nothing else; it is BROKEN from now on.
+
+    What is not `mendable` is stopped whole when it is to go on elsewhere.
+    """
 
     workload: WorkloadId
     decision: str
     node: NodeName
     at: Seconds
+    mendable: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,7 +252,8 @@ class FlawKind(enum.StrEnum):
     role differ in what they ask for. LOOSE: its pods wait although it is not held itself, so it
     cannot start as a whole. ELSEWHERE: its pods are made by another than the cluster's own
     controller for such objects. HELD_NOT: it names a request that has no GPUs for it now.
-    HELD_LESS: one that has fewer on any one node than it wants.
+    HELD_LESS: one that has fewer on any one node than it wants. LINGERS: a node that has failed
+    keeps a pod of it, and no other takes the place of that before it has ended.
     """
 
     SHORT = "short"
@@ -258,13 +263,15 @@ class FlawKind(enum.StrEnum):
     ELSEWHERE = "elsewhere"
     HELD_NOT = "held-not"
     HELD_LESS = "held-less"
+    LINGERS = "lingers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flaw:
     """What is wrong: of a group, the mark it is about, and how many pods of how many are there.
 
-    `values` are those of the mark, the role, the name of who makes the pods, or of the request. Of
+    `values` are those of the mark, the role, the name of who makes the pods, or of the request, or
+    the names of a pod and its node. Of
     a pod that names a request, `there` and `size` are GPUs: what that has, and what it wants.
     `lasting` is of one that has been short for so long that its pods will not come by themselves.
     """

@@ -147,7 +147,7 @@ def say_repaired(ledger: Ledger, request: Request, repair: Repair, to: Sequence[
         gpus=request.gpus,
         lost=repair.lost,
         to=tuple(to),
-        whole=_is_pinned(request),
+        whole=_is_pinned(ledger, request),
         held=request.ref is None and request.recipe is None,
     )
     key = f"repaired:{request.decision}:{repair.admission.repairs}"
@@ -201,15 +201,16 @@ def say_nodes_failed(
         put(ledger, f"node-failed:{node}:{ledger.now}", args, Audience.ONCALL, None)
 
 
-def _is_pinned(request: Request) -> bool:
+def _is_pinned(ledger: Ledger, request: Request) -> bool:
     """Whether it stands for pods that are sent to a node once, and are stopped whole without it."""
-    return request.ref is not None and request.ref.kind in _PINNED
+    kind = "" if request.ref is None else request.ref.kind
+    return request.id in ledger.unmendable or kind in _PINNED
 
 
 def _hit(ledger: Ledger, request_id: str, to: Sequence[NodeName]) -> notices.HitArgs:
     request = ledger.get(request_id)
     workload = request.workload
-    pinned = bool(to) and _is_pinned(request)
+    pinned = bool(to) and _is_pinned(ledger, request)
     return notices.HitArgs(
         request=request_id,
         name=workload.name,

@@ -31,6 +31,7 @@ ORDER = "order"  # the detail of a story line that names the event it comes from
 REASONS = {EventKind.EXTEND: "extended", EventKind.EDIT: "edited", EventKind.GIVE: "given"}
 REF = "ref"  # the object, where it was changed in the cluster itself: only while it waits
 REFUSAL = "refusal"  # why it cannot be asked for as it is now, and is held
+_OF_OBJECT = frozenset({RestCause.SPOILED, RestCause.LINGERS})
 _REF = TypeAdapter(ObjectRef)
 _WORKLOAD = TypeAdapter(Workload)
 _REFUSAL = TypeAdapter(dict[str, object])
@@ -106,7 +107,7 @@ def carry_out(engine: Engine, ledger: Ledger, order: DeskEvent) -> None:
 def spoiled(workload: Workload) -> Rest | None:
     """The rest of who is held until its object is changed."""
     rest = workload.rest
-    return rest if rest is not None and rest.cause is RestCause.SPOILED else None
+    return rest if rest is not None and rest.cause in _OF_OBJECT else None
 
 
 def _lease_ends(request: Request, after: Workload) -> dt.datetime | None:

@@ -68,7 +68,8 @@ class Ledger:
 
     `said_at` is the wall-clock moment from which the notices are due. `replicas` are what the
     step tells of each family of replicas, by its head: the key of the notice, and its arguments.
-    `taken` is what of holds others have, by the request that is to go on elsewhere.
+    `taken` is what of holds others have, by the request that is to go on elsewhere. `unmendable`
+    are requests that are stopped whole when they are to go on elsewhere.
     """
 
     def __init__(self, store: Store, now: Seconds, said_at: dt.datetime) -> None:
@@ -76,6 +77,7 @@ class Ledger:
         self.at = moment(now)
         self.actions: list[Action] = []
         self.taken: dict[str, Taken] = {}
+        self.unmendable: set[str] = set()
         self.replicas: dict[str, tuple[str, notices.ReplicasArgs]] = {}
         self._store = store
         self._said_at = said_at

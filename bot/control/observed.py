@@ -94,6 +94,8 @@ def _started(ledger: Ledger, event: Started) -> None:
 def _hurt(engine: Engine, ledger: Ledger, event: PodsLost) -> None:
     request = _current(ledger, event)
     if request is not None and request.state in {S.ADMITTED, S.RUNNING}:
+        if not event.mendable:
+            ledger.unmendable.add(request.id)
         engine.apply(events.NodeLost(node=event.node, workload=event.workload))
 
 

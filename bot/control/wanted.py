@@ -154,8 +154,8 @@ class WantedDesk:
     ) -> Workload | Refused:
         teams = () if wanted.marks.get("team") else tuple(map(str, self.terms.teams))
         flaw = wanted.flaw
-        if flaw is not None and flaw.kind is FlawKind.ELSEWHERE:
-            return refuse(RefusalCode.MANAGED_ELSEWHERE, manager=flaw.values[0])
+        if flaw is not None and flaw.kind in _OF_CLUSTER:
+            return _bad_place(flaw)
         if flaw is not None and flaw.kind is FlawKind.LOOSE:
             return refuse(RefusalCode.NOT_HELD, teams)
         if flaw is not None and flaw.kind in {FlawKind.HELD_NOT, FlawKind.HELD_LESS}:
@@ -259,6 +259,16 @@ def _in_chat(refused: Refused, wanted: Wanted, before: Request | None) -> Refuse
     )
 
 
+_OF_CLUSTER = frozenset({FlawKind.ELSEWHERE, FlawKind.LINGERS})
+
+
+def _bad_place(flaw: Flaw) -> Refused:
+    if flaw.kind is FlawKind.ELSEWHERE:
+        return refuse(RefusalCode.MANAGED_ELSEWHERE, manager=flaw.values[0])
+    pod, node = flaw.values
+    return refuse(RefusalCode.LINGERS, pod=pod, node=node)
+
+
 def _bad_group(flaw: Flaw) -> Refused:
     if flaw.kind is FlawKind.SHORT:
         return refuse(RefusalCode.GROUP_SHORT, there=flaw.there, size=flaw.size)
@@ -290,7 +300,8 @@ def _is_news(known: Request | None, wanted: Wanted) -> bool:
             return told
         members = known.ref.members
         return told and members not in ("", wanted.ref.members)
-    return known.ref != wanted.ref or spoiled(known.workload) is not None
+    lingers = wanted.flaw is not None and wanted.flaw.kind is FlawKind.LINGERS
+    return known.ref != wanted.ref or lingers or spoiled(known.workload) is not None
 
 
 def _may_grow(wanted: Wanted) -> bool:
@@ -368,7 +379,9 @@ def _hold(work: Work, before: Request, wanted: Wanted, refused: Refused, now: Se
         spoiled(before.workload) is not None and before.ref.members == wanted.ref.members
     ):
         return
-    rest = Rest(cause=RestCause.SPOILED, tries=0, most=None, until=None)
+    lingers = refused.code is RefusalCode.LINGERS
+    cause = RestCause.LINGERS if lingers else RestCause.SPOILED
+    rest = Rest(cause=cause, tries=0, most=None, until=None)
     after = dataclasses.replace(before.workload, rest=rest)
     ref = dataclasses.replace(before.ref, members=wanted.ref.members)
     order = {

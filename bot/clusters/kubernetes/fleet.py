@@ -89,6 +89,10 @@ class Fleet:
         for name in self._settle(now):
             yield NodeFailed(name=name, at=now)
 
+    def has(self, name: NodeName) -> bool:
+        """Whether there is such a node, whatever its state."""
+        return name in self._mirror.nodes.items
+
     def usable(self, name: NodeName) -> bool:
         """Whether pods can be sent to a node."""
         return name in self._mirror.nodes.items and name not in self.failed

@@ -187,9 +187,10 @@ class JobGangs:
         view until its kubelet says that it has ended.
         A template that names the node is for that node alone: such a gang is stopped whole. So is
         one of whose pods some are on their way to a node that was left: they go to no other, and
-        to delete them would count as failures of theirs.
+        to delete them would count as failures of theirs; and one that gets no pod in the place of
+        one which a lost node keeps.
         """
-        if self._host(gang) is not None or self._strays(gang, admission):
+        if not self._is_mendable(gang) or self._strays(gang, admission):
             gang.ending = EndKind.LOST
             self.suspend(gang)
             return
@@ -200,6 +201,16 @@ class JobGangs:
         for pod in self._mirror.pods_of(gang.ref.uid):
             if pod.node is not None and pod.node not in gang.nodes and not pod.terminating:
                 self._remove(pod)
+
+    def _is_mendable(self, gang: Gang) -> bool:
+        """Whether others can take the place of the pods that it has on lost nodes."""
+        job = self._mirror.work(gang.ref.uid)
+        kept = (
+            pod.occupies and not self._fleet.usable(pod.node) and self._fleet.has(pod.node)
+            for pod in self._mirror.pods_of(gang.ref.uid)
+            if pod.node is not None
+        )
+        return self._host(gang) is None and not (job is not None and job.after_end and any(kept))
 
     def _strays(self, gang: Gang, admission: Admission) -> bool:
         """Whether a pod was let go to a node that is not of another grant, and is not there yet."""
@@ -258,12 +269,20 @@ class JobGangs:
             self.suspend(gang)
 
     def _find_lost(self, gang: Gang, events: list[ClusterEvent], now: Seconds) -> None:
+        events += self._losses(gang, now)
+
+    def _losses(self, gang: Gang, now: Seconds) -> Iterator[PodsLost]:
+        """Tell of the nodes that it has lost; each once."""
         for node in sorted({*gang.places} - gang.hurt):
             if not self._fleet.usable(node):
                 gang.hurt.add(node)
                 gang.running = False
-                events.append(
-                    PodsLost(workload=gang.workload, decision=gang.decision, node=node, at=now)
+                yield PodsLost(
+                    workload=gang.workload,
+                    decision=gang.decision,
+                    node=node,
+                    at=now,
+                    mendable=self._is_mendable(gang),
                 )
 
     def _last_of(self, gang: Gang) -> WorkFacts | None:

@@ -21,7 +21,7 @@ from scheduler.model import GPU, Seconds
 from storage.records import ObjectRef
 
 
-def wanted(work: WorkFacts, now: Seconds) -> Wanted | None:
+def wanted(work: WorkFacts, mirror: Mirror, now: Seconds) -> Wanted | None:
     """What a Job or JobSet asks for; None unless it waits to be let in."""
     waits = work.suspended and not work.deleting and work.end is None and names.TEAM in work.labels
     waits = waits and names.MADE not in work.annotations and not work.child
@@ -36,8 +36,20 @@ def wanted(work: WorkFacts, now: Seconds) -> Wanted | None:
         pod_sets=work.pod_sets,
         created=work.created,
         at=now,
-        flaw=_elsewhere(work),
+        flaw=_elsewhere(work) or _lingering(work, mirror),
     )
+
+
+def _lingering(work: WorkFacts, mirror: Mirror) -> Flaw | None:
+    """What a lost node keeps of work that makes nothing in the place of what has not ended.
+
+    It would never be whole. Of a node that is no more the cluster ends the pods itself.
+    """
+    for pod in mirror.pods_of(work.uid) if work.after_end else ():
+        node = mirror.nodes.items.get(pod.node or "")
+        if pod.occupies and node is not None and not node.ready:
+            return Flaw(kind=FlawKind.LINGERS, values=(pod.name, node.name))
+    return None
 
 
 def unheld(work: WorkFacts | None, pods: Sequence[PodFacts], now: Seconds) -> Wanted | None:
@@ -126,7 +138,7 @@ class Asked:
         we looked.
         """
         work = self._mirror.work(uid)
-        found = self._pods.wanted(uid, now) if work is None else wanted(work, now)
+        found = self._pods.wanted(uid, now) if work is None else wanted(work, self._mirror, now)
         if self._pods.is_forming(uid, found, now):
             return
         found = found or unheld(work, self._mirror.pods_of(uid), now)

@@ -41,8 +41,9 @@ class WorkFacts(abc.ABC):
     no pod takes the place of one that has succeeded. `ordered`: not all pods come at once, for
     some wait until others are ready. `child`: a JobSet has it, and is what we deal with. `final`:
     what of it is done is never made anew while it runs. `closing` is how it will have ended when
-    its last pods have: that is decided. `manager` is who makes its pods where that is not the
-    controller of its kind: whether that heeds `suspend` cannot be known.
+    its last pods have: that is decided. `after_end`: none takes the place of a pod before that has
+    ended, however long a node which is lost keeps it. `manager` is who makes its pods where that is
+    not the controller of its kind: whether that heeds `suspend` cannot be known.
     """
 
     kind: ClassVar[str]
@@ -64,6 +65,7 @@ class WorkFacts(abc.ABC):
     final: bool = True
     manager: str | None = None
     closing: JobEnd | None = None
+    after_end: bool = False
 
     @property
     def decision(self) -> str | None:
@@ -155,6 +157,7 @@ def job_of(obj: Json) -> JobFacts:
             template, f"Job {meta['namespace']}/{meta['name']}", additions_in(marks, MAIN)
         ),
         end=next((end for end in JobEnd if end.value in held), None),
+        after_end=_is_after_end(spec),
         closing=next((end for kind, end in _VERDICTS.items() if kind in held), None),
         completions=spec.get("completions"),
         done=_succeeded(status),
@@ -164,6 +167,12 @@ def job_of(obj: Json) -> JobFacts:
         labels=ours(meta.get("labels")),
         annotations=marks,
     )
+
+
+def _is_after_end(spec: Json) -> bool:
+    """Whether a pod that ends is waited for; so it is with failure rules, if nothing is said."""
+    default = "Failed" if spec.get("podFailurePolicy") else None
+    return (spec.get("podReplacementPolicy") or default) == "Failed"
 
 
 def _manager(spec: Json, usual: str) -> str | None:
@@ -287,6 +296,7 @@ def job_set_of(obj: Json) -> JobSetFacts:
         parked="Suspended" in held and not any(one.get("active") for one in states.values()),
         once=all(once for _, once in sizes),
         ordered=_is_ordered(spec),
+        after_end=any(map(_is_after_end, map(_job_spec, templates))),
         final=not _may_restart(spec, status),
         manager=_manager(spec, names.JOB_SET + "jobset-controller"),
         parts=tuple(

@@ -242,6 +242,18 @@ HELD = NOT_TAKEN.model_copy(
         },
     }
 )
+LINGERS = HELD.model_copy(
+    update={
+        "what": "Job",
+        "refusal": {
+            "refused": "lingers",
+            "args": {"pod": "train-1-x7k2p", "node": "h100-0042"},
+            "near": [],
+            "limit": None,
+            "instead": None,
+        },
+    }
+)
 
 
 def messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
@@ -274,4 +286,5 @@ def messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]
     yield "stuck", lambda: [told(STUCK, Audience.ONCALL)]
     yield "not-taken", lambda: [told(NOT_TAKEN, Audience.PERSON)]
     yield "held", lambda: [told(HELD, Audience.THREAD)]
+    yield "held-lingers", lambda: [told(LINGERS, Audience.THREAD)]
     yield "displaced-owner", lambda: [told(each, Audience.PERSON) for each in displaced()]

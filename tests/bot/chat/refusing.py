@@ -166,6 +166,7 @@ REFUSED: list[_Row] = [
     ),
     (views.RefusalCode.NOT_HELD, {}, ("nlp", "vision"), None),
     (views.RefusalCode.NOT_HELD, {}, (), None),
+    (views.RefusalCode.LINGERS, {"pod": "train-1-x7k2p", "node": "h100-0042"}, (), None),
     (views.RefusalCode.MANAGED_ELSEWHERE, {"manager": "kueue.x-k8s.io/multikueue"}, (), None),
     (views.RefusalCode.HOLDS_NOTHING, {"request": "R-1042", "gpus": 4}, (), None),
     (views.RefusalCode.HOLDS_LESS, {"request": "R-1042", "gpus": 8, "most": 4}, (), None),

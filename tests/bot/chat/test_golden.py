@@ -101,6 +101,7 @@ _DOMAINS: tuple[dict[str, int | float | str], ...] = (
 """A required level that no domain can hold now."""
 _HELD: dict[str, int | float | str] = {"cause": "late", "tries": 4, "most": 4}
 """It was not ready in time too often."""
+_LINGERS: dict[str, int | float | str] = {"cause": "lingers", "tries": 0}
 _SPOILED: dict[str, int | float | str] = {"cause": "spoiled", "tries": 0}
 _LOWERED = {**_FIGURES[WaitReason.QUOTA], "limit": 4, "available": 4, "lowered": 1}
 """Quota that people have lowered for a while."""
@@ -178,7 +179,8 @@ def _reasons(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]
     yield (
         "reasons-held",
         lambda: [
-            requests.card(voice, _because(WaitReason.RESTING, each)) for each in (_HELD, _SPOILED)
+            requests.card(voice, _because(WaitReason.RESTING, each))
+            for each in (_HELD, _SPOILED, _LINGERS)
         ],
     )
 

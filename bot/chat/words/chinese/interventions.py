@@ -10,6 +10,7 @@ from bot.chat.markup import Markup, date, escape, join, say
 from bot.chat.people import Names
 from bot.chat.words.chinese.previews import Previews
 from bot.chat.words.figures import Figures
+from bot.views import RefusalCode
 from storage.audit import Intervention, InterventionKind
 
 K = InterventionKind
@@ -311,6 +312,13 @@ class Interventions(Previews):
 
     def not_taken(self, args: notices.NotTakenArgs) -> Markup:
         """An object of the cluster cannot become a request, or be one still; why is said below."""
+        if args.request and args.refusal.get("refused") == RefusalCode.LINGERS:
+            return say(
+                "*已搁置* · {request}：{what} `{where}` 暂时不能重新启动：",
+                request=args.request,
+                what=args.what,
+                where=f"{args.namespace}/{args.name}",
+            )
         if args.request:
             return say(
                 "*已搁置* · {request}：{what} `{where}` 在等待时被改动，现在的样子不能成为请求：",
@@ -326,6 +334,12 @@ class Interventions(Previews):
 
     def not_taken_next(self, args: notices.NotTakenArgs) -> Markup:
         """What to do about it."""
+        if args.request and args.refusal.get("refused") == RefusalCode.LINGERS:
+            return say(
+                "期间不会尝试启动，位置保留，届时自动重新排队；"
+                "要放弃请发 `/gpu cancel {request}` 。",
+                request=args.request,
+            )
         if args.request:
             return say(
                 "期间不会尝试启动，位置保留。用 kubectl 改好后会自动重新排队；"

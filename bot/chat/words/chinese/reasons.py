@@ -49,7 +49,10 @@ _THEN: dict[WaitReason, str] = {
 }
 """What follows where it is known until when that lasts."""
 
-_SPOILED = "已搁置：它所代表的对象在集群中被改动，现在的样子不能成为请求。"
+_OF_OBJECT: dict[str, str] = {
+    RestCause.SPOILED: "已搁置：它所代表的对象在集群中被改动，现在的样子不能成为请求。",
+    RestCause.LINGERS: "已搁置：故障节点上还留着它的 pod，在该 pod 结束之前不会创建替代的 pod。",
+}
 _MEND = "请在集群中改好（原因见其消息串）；位置保留，改好后自动重新排队。"
 
 _BASIS: dict[Basis, str] = {
@@ -118,10 +121,11 @@ class Reasons(Units):
         return Markup()
 
     def _resting(self, figures: Figures) -> Markup:
-        if str(figures.text("cause") or "") == RestCause.SPOILED:
-            return say(_SPOILED)
+        cause = str(figures.text("cause") or "")
+        if cause in _OF_OBJECT:
+            return say(_OF_OBJECT[cause])
         tries, most, until = (figures.number(key) for key in ("tries", "most", "until"))
-        late = str(figures.text("cause") or "") != RestCause.UNPLACED
+        late = cause != RestCause.UNPLACED
         said = say("pod 没有按时{what}", what="全部就绪" if late else "排到节点上")
         often = say("（连续第 {tries} 次", tries=int(tries or 1))
         often = say("{often}{most}）", often=often, most=f"，共 {int(most)} 次" if most else "")
@@ -157,7 +161,7 @@ class Reasons(Units):
         if verdict.reason is WaitReason.QUOTA and asked and free is not None and asked > free:
             text = "那里再空出 {short:,} 卡后启动；少要一些会更快。"
             return say(text, short=int(asked - max(0, free)))
-        spoiled = str(figures.text("cause") or "") == RestCause.SPOILED
+        spoiled = str(figures.text("cause") or "") in _OF_OBJECT
         if verdict.reason in _THEN and (spoiled or figures.number("until")):
             return say(_MEND if spoiled else _THEN[verdict.reason])
         longest = figures.number("seconds")

@@ -32,6 +32,7 @@ class TurnedDown(Units):
             RefusalCode.RAISED_IN_CHAT: self._raised_in_chat,
             RefusalCode.NOT_HELD: self._not_held,
             RefusalCode.MANAGED_ELSEWHERE: self._managed_elsewhere,
+            RefusalCode.LINGERS: self._lingers,
             RefusalCode.HOLDS_NOTHING: self._holds_nothing,
             RefusalCode.HOLDS_LESS: self._holds_less,
             RefusalCode.NOT_A_CHECKPOINT: self._not_a_checkpoint,
@@ -167,6 +168,17 @@ class TurnedDown(Units):
             "请去掉 `managedBy` 重新创建；或者用 `/gpu` 申请 GPU，"
             "再给它的 pod 加上标签 `gpubot.dev/request` ，值为该请求的编号。",
             manager=figures.text("manager") or "…",
+        )
+
+    def _lingers(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "节点 {node} 已故障，但还留着它的 pod `{pod}` ；在该 pod 结束之前不会创建替代的 pod"
+            " (`podReplacementPolicy: Failed` ，设了 `podFailurePolicy` 时默认如此)。节点恢复、"
+            "管理员删除该节点，或者（确定不再开机时）给它加上污点 "
+            "`node.kubernetes.io/out-of-service` 之后，就会继续。",
+            node=figures.text("node") or "…",
+            pod=figures.text("pod") or "…",
         )
 
     def _holds_nothing(self, refused: Refused, figures: Figures) -> Markup:

@@ -10,6 +10,7 @@ from bot.chat.markup import Markup, date, escape, join, say
 from bot.chat.people import Names
 from bot.chat.words.english.previews import Previews
 from bot.chat.words.figures import Figures
+from bot.views import RefusalCode
 from storage.audit import Intervention, InterventionKind
 
 K = InterventionKind
@@ -326,6 +327,13 @@ class Interventions(Previews):
 
     def not_taken(self, args: notices.NotTakenArgs) -> Markup:
         """An object of the cluster cannot become a request, or be one still; why is said below."""
+        if args.request and args.refusal.get("refused") == RefusalCode.LINGERS:
+            return say(
+                "*Held* · {request}: the {what} `{where}` cannot start again yet:",
+                request=args.request,
+                what=args.what,
+                where=f"{args.namespace}/{args.name}",
+            )
         if args.request:
             return say(
                 "*Held* · {request}: the {what} `{where}` was changed while it waited, and cannot "
@@ -342,6 +350,12 @@ class Interventions(Previews):
 
     def not_taken_next(self, args: notices.NotTakenArgs) -> Markup:
         """What to do about it."""
+        if args.request and args.refusal.get("refused") == RefusalCode.LINGERS:
+            return say(
+                "It is not tried meanwhile, keeps its place and waits again by itself then; "
+                "`/gpu cancel {request}` gives it up.",
+                request=args.request,
+            )
         if args.request:
             return say(
                 "It is not tried meanwhile and keeps its place. Put it right with kubectl, and it "

@@ -52,10 +52,16 @@ _THEN: dict[WaitReason, str] = {
 }
 """What follows where it is known until when that lasts."""
 
-_SPOILED = (
-    "It is held: what it stands for was changed in the cluster, and cannot be a "
-    "request as it is now."
-)
+_OF_OBJECT: dict[str, str] = {
+    RestCause.SPOILED: (
+        "It is held: what it stands for was changed in the cluster, and cannot be a "
+        "request as it is now."
+    ),
+    RestCause.LINGERS: (
+        "It is held: a node that has failed keeps a pod of it, and no other is made in its place "
+        "before that has ended."
+    ),
+}
 _MEND = (
     "Put it right there; its thread says what is wrong. It keeps its place and waits again by "
     "itself."
@@ -128,10 +134,11 @@ class Reasons(Units):
         return Markup()
 
     def _resting(self, figures: Figures) -> Markup:
-        if str(figures.text("cause") or "") == RestCause.SPOILED:
-            return say(_SPOILED)
+        cause = str(figures.text("cause") or "")
+        if cause in _OF_OBJECT:
+            return say(_OF_OBJECT[cause])
         tries, most, until = (figures.number(key) for key in ("tries", "most", "until"))
-        late = str(figures.text("cause") or "") != RestCause.UNPLACED
+        late = cause != RestCause.UNPLACED
         what = "were not all ready" if late else "did not get onto their nodes"
         said = say("Its pods {what} in time", what=what)
         if tries and most:
@@ -169,7 +176,7 @@ class Reasons(Units):
         if verdict.reason is WaitReason.QUOTA and asked and free is not None and asked > free:
             text = "It starts when {short:,} more come free there, or sooner if you ask for fewer."
             return say(text, short=int(asked - max(0, free)))
-        spoiled = str(figures.text("cause") or "") == RestCause.SPOILED
+        spoiled = str(figures.text("cause") or "") in _OF_OBJECT
         if verdict.reason in _THEN and (spoiled or figures.number("until")):
             return say(_MEND if spoiled else _THEN[verdict.reason])
         longest = figures.number("seconds")

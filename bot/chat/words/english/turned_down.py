@@ -32,6 +32,7 @@ class TurnedDown(Units):
             RefusalCode.RAISED_IN_CHAT: self._raised_in_chat,
             RefusalCode.NOT_HELD: self._not_held,
             RefusalCode.MANAGED_ELSEWHERE: self._managed_elsewhere,
+            RefusalCode.LINGERS: self._lingers,
             RefusalCode.HOLDS_NOTHING: self._holds_nothing,
             RefusalCode.HOLDS_LESS: self._holds_less,
             RefusalCode.NOT_A_CHECKPOINT: self._not_a_checkpoint,
@@ -173,6 +174,17 @@ class TurnedDown(Units):
             "it likes. Make it anew without `managedBy`; or ask for GPUs with `/gpu`, and give its "
             "pods the label `gpubot.dev/request` with that id.",
             manager=figures.text("manager") or "…",
+        )
+
+    def _lingers(self, refused: Refused, figures: Figures) -> Markup:
+        del refused
+        return say(
+            "Node {node} has failed and keeps its pod `{pod}`, and no other is made in its place "
+            "before that has ended (`podReplacementPolicy: Failed`, as is usual with a "
+            "`podFailurePolicy`). It goes on when the node is back, or when an admin deletes it "
+            "or, if it is off for good, gives it the taint `node.kubernetes.io/out-of-service`.",
+            node=figures.text("node") or "…",
+            pod=figures.text("pod") or "…",
         )
 
     def _holds_nothing(self, refused: Refused, figures: Figures) -> Markup:
