@@ -213,6 +213,23 @@ def test_a_pod_is_of_the_hold_that_let_it_go_whatever_its_label_says(
     assert "a" not in nodes(house)
 
 
+def test_a_pod_that_an_earlier_release_let_go_is_of_the_hold_on_its_label(
+    house: KubeHouse,
+) -> None:
+    request = ask(house, "k1", gpus=4)
+    house.create_pod("a", 4, request=request)
+    house.run()
+    none = {"metadata": {"annotations": {"gpubot.dev/redeemed": None}}}  # it did not write that
+    house.person.patch(f"{PODS}/a", none)
+    house.create_pod("b", 4, request=request)
+    house.run(2)
+    house.restart()
+    house.run(2)
+    assert [bool(nodes(house)[name]) for name in ("a", "b")] == [True, False]
+    release(house, request)
+    assert "a" not in nodes(house)
+
+
 def test_what_runs_for_another_request_is_for_no_hold_whatever_its_label_says(
     house: KubeHouse,
 ) -> None:
