@@ -90,7 +90,7 @@ class ChatPlay(Play):
         before = self.house.control.health().last_step
         super().loop()
         if self.house.control.health().last_step != before:
-            check_counts(self.house)
+            check_counts(self.house, taken=True)
 
     def key(self) -> str:
         """A delivery that there was not before, and a name."""
