@@ -32,6 +32,7 @@ class NoticeKind(enum.StrEnum):
     DISPLACED = "displaced"
     STUCK = "stuck"
     TAKEN = "taken"
+    FOREIGN = "foreign"
     NOT_TAKEN = "not-taken"
     LINK_ASKED = "link-asked"
     LINK_ANSWERED = "link-answered"

@@ -6,7 +6,7 @@ checked when they come back. `put` them with the key that makes them unique.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from bot.asks import Period
 from bot.fields import FieldChange
@@ -22,6 +22,7 @@ from bot.notices_by_hand import (
     SubstituteArgs,
 )
 from bot.notices_of_cluster import (
+    ForeignArgs,
     NodeAvoidedArgs,
     NotTakenArgs,
     ReplicaArgs,
@@ -392,44 +393,14 @@ NoticeArgs = (
     | StuckArgs
     | NotTakenArgs
     | TakenArgs
+    | ForeignArgs
     | LinkAskedArgs
     | LinkAnsweredArgs
     | SubstituteArgs
 )
 
 _BY_KIND: dict[NoticeKind, type[NoticeArgs]] = {
-    NoticeKind.CARD: CardArgs,
-    NoticeKind.ADMITTED: AdmittedArgs,
-    NoticeKind.PREEMPTED: PreemptedArgs,
-    NoticeKind.PREEMPTED_GROUP: PreemptedGroupArgs,
-    NoticeKind.STARVING: StarvingArgs,
-    NoticeKind.ENDED: EndedArgs,
-    NoticeKind.REPLICAS: ReplicasArgs,
-    NoticeKind.REQUEUED: RequeuedArgs,
-    NoticeKind.LEASE_ENDING: LeaseEndingArgs,
-    NoticeKind.UNPROTECTED: UnprotectedArgs,
-    NoticeKind.CHANGED: ChangedArgs,
-    NoticeKind.FLIPPED: FlippedArgs,
-    NoticeKind.REPAIRED: RepairedArgs,
-    NoticeKind.NODE_FAILED: NodeFailedArgs,
-    NoticeKind.NODE_AVOIDED: NodeAvoidedArgs,
-    NoticeKind.OVERFULL: OverfullArgs,
-    NoticeKind.INTERVENTION: InterventionArgs,
-    NoticeKind.INTERVENTION_OVER: InterventionOverArgs,
-    NoticeKind.INTERVENTION_FAILED: InterventionFailedArgs,
-    NoticeKind.DISPLACED: DisplacedArgs,
-    NoticeKind.STUCK: StuckArgs,
-    NoticeKind.NOT_TAKEN: NotTakenArgs,
-    NoticeKind.TAKEN: TakenArgs,
-    NoticeKind.LINK_ASKED: LinkAskedArgs,
-    NoticeKind.LINK_ANSWERED: LinkAnsweredArgs,
-    NoticeKind.SUBSTITUTE: SubstituteArgs,
-    NoticeKind.MONTHLY: MonthlyArgs,
-    NoticeKind.IDLE: IdleArgs,
-    NoticeKind.DIGEST: DigestArgs,
-    NoticeKind.DIGEST_PLOTS: DigestPlotsArgs,
-    NoticeKind.UNDELIVERABLE: UndeliverableArgs,
-    NoticeKind.ESCALATED: EscalatedArgs,
+    one.model_fields["kind"].default: one for one in get_args(NoticeArgs)
 }
 
 
@@ -465,6 +436,7 @@ __all__ = [
     "EndedArgs",
     "EscalatedArgs",
     "FlippedArgs",
+    "ForeignArgs",
     "HitArgs",
     "HolderArgs",
     "InterventionArgs",

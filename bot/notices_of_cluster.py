@@ -80,3 +80,18 @@ class TakenArgs(Args):
     by: tuple[tuple[str, int], ...]
     to: tuple[str, ...] = ()
     waits: bool = False
+
+
+class ForeignArgs(Args):
+    """Objects run that a bot with another database let start; to on-call, once for each such bot.
+
+    `objects` are the first of them, each kind, namespace and name; `count` is how many there are,
+    and `gpus` what their pods hold. `bot` is the identity of that database, `mine` that of this.
+    """
+
+    kind: Literal[NoticeKind.FOREIGN] = NoticeKind.FOREIGN
+    bot: str
+    mine: str
+    objects: tuple[tuple[str, str, str], ...]
+    count: int
+    gpus: int

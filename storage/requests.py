@@ -64,6 +64,16 @@ class Requests:
         numbers = self._counters.take(Counter.REQUEST, start=FIRST_NUMBER - 1, count=count)
         return tuple(f"{_PREFIX}{number}" for number in numbers)
 
+    def last_number(self) -> int:
+        """Return the highest number that was given, or passed by."""
+        return self._counters.read(Counter.REQUEST, start=FIRST_NUMBER - 1)
+
+    def pass_by(self, number: int) -> None:
+        """Never give a number up to this one: something bears it already."""
+        before = self.last_number()
+        if number > before:
+            self._counters.take(Counter.REQUEST, start=FIRST_NUMBER - 1, count=number - before)
+
     def add(self, request: Request) -> None:
         """Store a new request and the first line of its story."""
         self.add_all((request,))

@@ -1,11 +1,14 @@
 """New SQLite databases in a few milliseconds: the migrations run once, then their result is copied.
 
+Each has an identity of its own, as if it had been made by them.
+
 What the migrations themselves do is tested in tests/storage, where they run.
 """
 
 from __future__ import annotations
 
 import sqlite3
+import uuid
 
 import pytest
 from sqlalchemy import Engine
@@ -25,9 +28,10 @@ def migrate_once(writer: Engine) -> None:
         database = connection.connection.driver_connection
         assert isinstance(database, sqlite3.Connection)
         empty = not database.execute("SELECT 1 FROM sqlite_master").fetchall()
-        if empty:
+        if empty and _made:
             for statement in _made:
                 database.execute(statement)
+            database.execute("UPDATE identity SET id = ?", (uuid.uuid4().hex[:12],))
     if not empty or not _made:
         migrate(writer)
     if not _made and empty:

@@ -59,17 +59,31 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Foreign:
+    """An object that tells of a decision of a bot with another store, whose identity is `bot`.
+
+    It is nothing of ours, and is left alone: `gpus` is what its pods hold, outside our care.
+    """
+
+    ref: ObjectRef
+    bot: str
+    decision: str
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """A full list: every node, and every gang of ours that holds capacity, by name / id.
 
     `objects` are the uids of the objects that people made and requests stand for; None where
-    a cluster has no such thing.
+    a cluster has no such thing. `foreign` are those that another bot let start, or did once.
     """
 
     nodes: tuple[Node, ...]
     workloads: tuple[Observed, ...]
     at: Seconds
     objects: frozenset[str] | None = None
+    foreign: tuple[Foreign, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ from bot.clusters.base import (
     SeenPod,
 )
 from bot.control import decided, interventions, observed, orders, recovery, remarks
+from bot.control.foreign import file_foreign
 from bot.control.inforce import ByHand, read_by_hand
 from bot.control.ledger import LOOP, Ledger
 from bot.control.successors import file_latecomers
@@ -290,6 +291,7 @@ class Control:
         ledger = self._ledger()
         seen = self._cluster.observe(ledger.now)
         self._check(era)
+        file_foreign(self.store, seen, ledger.now, self._term)
         missing = () if seen.objects is None else self._wanted.missing(seen.objects, ledger.now)
         with self._lock:  # a step that was given up cannot commit behind this one's back
             self._check(era)

@@ -233,3 +233,13 @@ def test_what_ended_later_is_not_pruned(store: Store) -> None:
         work.requests.move(one, S.CANCELLED, at=later(60), actor="x", reason="cancelled")
         assert work.requests.prune(Source.TRACE, later(60)) == 0
         assert work.requests.prune(Source.TRACE, later(61)) == 1
+
+
+def test_ids_that_are_in_use_elsewhere_are_passed_by(store: Store) -> None:
+    with store.write() as work:
+        assert work.requests.last_number() == 1000
+        work.requests.pass_by(999)
+        assert work.requests.next_id() == "R-1001"
+        work.requests.pass_by(1042)
+        work.requests.pass_by(1040)
+        assert (work.requests.last_number(), work.requests.next_id()) == (1042, "R-1043")

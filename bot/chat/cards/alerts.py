@@ -189,6 +189,7 @@ _RENDERERS: dict[type[notices.NoticeArgs], Callable[[Voice, Any, Audience], Mess
     notices.DisplacedArgs: interventions.told,
     notices.StuckArgs: interventions.stuck,
     notices.TakenArgs: interventions.taken,
+    notices.ForeignArgs: interventions.foreign,
     notices.NotTakenArgs: interventions.not_taken,
     notices.LinkAskedArgs: identity.told,
     notices.LinkAnsweredArgs: identity.told,

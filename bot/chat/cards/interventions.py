@@ -122,6 +122,13 @@ def taken(voice: Voice, args: notices.TakenArgs, audience: Audience) -> Message:
     return build([*what, Line(), Lines(words.for_oncall(voice.oncall))])
 
 
+def foreign(voice: Voice, args: notices.ForeignArgs, _: Audience) -> Message:
+    """To on-call: what runs that a bot with another database let start."""
+    words = voice.words
+    what = [Lines(words.foreign(args)), Lines(words.foreign_next())]
+    return build([*what, Line(), Lines(words.for_oncall(voice.oncall))])
+
+
 def node_avoided(voice: Voice, args: notices.NodeAvoidedArgs, _: Audience) -> Message:
     """To on-call: a node that held up others is used no more for a while."""
     words = voice.words

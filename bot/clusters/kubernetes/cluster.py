@@ -35,6 +35,7 @@ from bot.clusters.kubernetes.belonging import Belonging
 from bot.clusters.kubernetes.connection import Connection, Refused
 from bot.clusters.kubernetes.facts import JOB_SET
 from bot.clusters.kubernetes.fleet import PATIENCE, Fleet
+from bot.clusters.kubernetes.foreign import foreign_in
 from bot.clusters.kubernetes.gangs import (
     Gang,
     end_of,
@@ -161,6 +162,7 @@ class KubernetesCluster:
                 workloads=tuple(sorted(found, key=lambda one: (one.workload, one.decision))),
                 at=now,
                 objects=jobs | frozenset(self.mirror.pods.items) | self.mirror.expected(),
+                foreign=foreign_in(self.mirror, self._bot),
             )
 
     def poll(self, now: Seconds) -> tuple[ClusterEvent, ...]:

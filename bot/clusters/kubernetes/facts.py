@@ -169,9 +169,12 @@ class PodFacts:
     def request(self) -> str | None:
         """The request that its maker says it is for; the hold that it was let go for, if it was.
 
-        What was let go for anything else, or adopted, is for no hold, whatever is written on it.
+        What was let go for anything else, or adopted, is for no hold, whatever is written on it;
+        nor is what runs by a decision that is not ours, or about another object.
         """
         said = self.labels.get(names.REQUEST)
+        if is_former(self.annotations) and not self.gated:
+            return None
         decision = None if self.gated else self.annotations.get(names.DECISION)
         if decision is None:
             return said

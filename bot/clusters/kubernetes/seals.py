@@ -57,9 +57,10 @@ def is_former(marks: Mapping[str, str]) -> bool:
     return names.FORMER in marks
 
 
-def is_of_another_bot(marks: Mapping[str, str], bot: str) -> bool:
-    """Whether it is such a decision, and one of a bot with another store."""
-    return is_former(marks) and not marks.get(names.SEAL, "").startswith(f"{bot}/")
+def other_bot(marks: Mapping[str, str], bot: str) -> str | None:
+    """The identity of the other bot whose decision that is; None where there is none of another."""
+    sealed = marks.get(names.SEAL, "").partition("/")[0]
+    return sealed if is_former(marks) and sealed != bot else None
 
 
 def _seals(meta: Json, bot: str) -> Iterator[str]:

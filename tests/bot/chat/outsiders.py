@@ -25,6 +25,14 @@ _TAKEN = (
     TAKEN.model_copy(update={"to": (), "waits": True}),
     TAKEN.model_copy(update={"to": ()}),
 )
+FOREIGN = notices.ForeignArgs(
+    bot="0e12f05df094",
+    mine="1f9ef76005c5",
+    objects=(("Job", "nlp", "llama-sft"), ("Pod", "vision", "probe-0")),
+    count=2,
+    gpus=33,
+)
+_ONE = FOREIGN.model_copy(update={"objects": FOREIGN.objects[:1], "count": 1, "gpus": 32})
 
 
 def messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
@@ -35,4 +43,8 @@ def messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]
             *(alerts.notice(voice, each, Audience.THREAD) for each in _TAKEN),
             alerts.notice(voice, TAKEN, Audience.ONCALL),
         ],
+    )
+    yield (
+        "foreign",
+        lambda: [alerts.notice(voice, each, Audience.ONCALL) for each in (FOREIGN, _ONE)],
     )

@@ -46,6 +46,7 @@ SAMPLES: Mapping[notices.NoticeKind, notices.NoticeArgs] = {
         interventions.STUCK,
         interventions.NOT_TAKEN,
         outsiders.TAKEN,
+        outsiders.FOREIGN,
         LINK,
         notices.LinkAnsweredArgs(person=saying.ANN, team="nlp", by=saying.BOB, agreed=True),
         notices.SubstituteArgs(by=saying.BOB, person=saying.ANN, until=saying.NOW),

@@ -92,6 +92,39 @@ class Outside(Units):
             "那里尚未使用的卡，要等这些 pod 结束后才能用。"
         )
 
+    def foreign(self, args: notices.ForeignArgs) -> Markup:
+        """What runs that a bot with another database let start."""
+        return say(
+            "*另一个数据库的工作* · {count} 个对象（{gpus}）正在运行，"
+            "由使用数据库 `{bot}` 的机器人启动，"
+            "本机器人的数据库是 `{mine}` ： {objects} 。"
+            "它们不会被停止，算作机器人之外的占用。",
+            count=args.count,
+            gpus=self.gpus(args.gpus),
+            bot=args.bot,
+            mine=args.mine,
+            objects=self._objects(args),
+        )
+
+    def _objects(self, args: notices.ForeignArgs) -> Markup:
+        each = [
+            say("{kind} `{where}`", kind=kind, where=f"{space}/{name}")
+            for kind, space, name in args.objects
+        ]
+        if args.count > len(each):
+            each.append(say("另外 {count:,} 个", count=args.count - len(each)))
+        return self.several(each, len(each))
+
+    def foreign_next(self) -> Markup:
+        """What on-call may do about it."""
+        return say(
+            "要保留机器人原来的记录？停止它，改用一个空数据库，用旧数据库的地址运行 "
+            "`gpubot db import` ，再启动。否则不必处理：Job 或 JobSet 被挂起后成为请求"
+            "（ `kubectl -n 命名空间 patch job NAME "
+            '--type merge -p \'{{"spec":{{"suspend":true}}}}\'` ），'
+            "pod 可以被接管。"
+        )
+
     def taken_next(self) -> Markup:
         """What on-call may do about such pods."""
         return say(

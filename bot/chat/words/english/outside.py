@@ -97,6 +97,38 @@ class Outside(Units):
             "What it has not used there can be used when they end."
         )
 
+    def foreign(self, args: notices.ForeignArgs) -> Markup:
+        """What runs that a bot with another database let start."""
+        return say(
+            "*Work of another database* · {count} with {gpus} {run} that a bot with the database "
+            "`{bot}` let start, and this one is `{mine}`: {objects}. Nobody stops them: they "
+            "count as outside use.",
+            count=self.count(args.count, "object"),
+            gpus=self.gpus(args.gpus),
+            run="runs" if args.count == 1 else "run",
+            bot=args.bot,
+            mine=args.mine,
+            objects=self._objects(args),
+        )
+
+    def _objects(self, args: notices.ForeignArgs) -> Markup:
+        each = [
+            say("{kind} `{where}`", kind=kind, where=f"{space}/{name}")
+            for kind, space, name in args.objects
+        ]
+        if args.count > len(each):
+            each.append(say("{count:,} more", count=args.count - len(each)))
+        return self.several(each, len(each))
+
+    def foreign_next(self) -> Markup:
+        """What on-call may do about it."""
+        return say(
+            "Was the bot to keep what it knew? Stop it, name an empty database, run `gpubot db "
+            "import` with the address of the old one, and start it again. Else leave them be: a "
+            "Job or JobSet becomes a request when it is suspended (`kubectl -n NAMESPACE patch job "
+            'NAME --type merge -p \'{{"spec":{{"suspend":true}}}}\'`), a pod when it is adopted.'
+        )
+
     def taken_next(self) -> Markup:
         """What on-call may do about such pods."""
         return say(

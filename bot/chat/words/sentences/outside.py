@@ -29,6 +29,14 @@ class Outside(Protocol):
         """Who is on GPUs that a hold has no pods on, and what becomes of that."""
         ...
 
+    def foreign(self, args: notices.ForeignArgs) -> Markup:
+        """What runs that a bot with another database let start."""
+        ...
+
+    def foreign_next(self) -> Markup:
+        """What on-call may do about it."""
+        ...
+
     def taken_next(self) -> Markup:
         """What on-call may do about such pods."""
         ...

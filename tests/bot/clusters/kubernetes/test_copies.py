@@ -24,7 +24,7 @@ from tests.bot.clusters.kubernetes.grouping import create, gates
 from tests.bot.clusters.kubernetes.house import KubeHouse
 from tests.bot.clusters.kubernetes.meddling import JOBS
 from tests.bot.clusters.kubernetes.test_chat_requests import ask, state
-from tests.bot.house import LEA
+from tests.bot.house import ADA, LEA
 from tests.kube.samples import part
 from tests.kube.server import ApiServer
 
@@ -289,3 +289,19 @@ def test_a_deployment_with_the_template_of_a_job_is_left_alone(
     (name,) = running(house)
     assert before[name] == running(house)[name]
     assert free(house) == 44
+
+
+def test_a_copy_of_a_pod_of_a_hold_is_not_deleted_with_it(house: KubeHouse) -> None:
+    hold = ask(house, "hold", gpus=4)
+    house.create_pod("a", 2, request=hold)
+    house.run(3)
+    held = free(house)
+    copy_pod(house, "a", "copy", FREE)
+    house.run(3)
+    assert free(house) == held - 2
+    house.desk.release(ADA.id, hold, key="x")
+    house.run(2)
+    house.step(GRACE)
+    house.run(4)
+    assert state(house, hold) is S.RELEASED
+    assert list(running(house)) == ["copy"]
