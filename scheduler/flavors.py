@@ -203,7 +203,8 @@ def admits(flavor: Flavor, pods: PodSet, *, all_levels: bool) -> bool:
     for key, value in pods.node_selector.items():
         if flavor.node_labels.get(key, value) != value:
             return False
-    terms = [[r for r in term if r.key in flavor.node_labels] for term in pods.affinity]
+    carried = flavor.node_labels
+    terms = [[r for r in term if r.key in carried and not r.of_name] for term in pods.affinity]
     if terms and all(terms) and not any(meets(flavor.node_labels, term) for term in terms):
         return False
     asked = pods.topology

@@ -19,9 +19,9 @@ def tolerates(tolerations: Sequence[Toleration], taint: Taint) -> bool:
     )
 
 
-def meets(labels: Mapping[str, str], term: Sequence[Requirement]) -> bool:
-    """Whether labels meet every demand of one alternative of a node affinity."""
-    return all(_holds(labels.get(one.key), one) for one in term)
+def meets(labels: Mapping[str, str], term: Sequence[Requirement], name: str | None = None) -> bool:
+    """Whether labels, and a name, meet every demand of one alternative of a node affinity."""
+    return all(_holds(name if one.of_name else labels.get(one.key), one) for one in term)
 
 
 def _holds(value: str | None, one: Requirement) -> bool:
@@ -53,6 +53,8 @@ def lets_in(node: Node, pods: PodSet, tolerations: Sequence[Toleration]) -> bool
     """Whether pods may lie on a node, whatever room it has."""
     return (
         pods.node_selector.items() <= node.labels.items()
-        and (not pods.affinity or any(meets(node.labels, term) for term in pods.affinity))
+        and (
+            not pods.affinity or any(meets(node.labels, term, node.name) for term in pods.affinity)
+        )
         and all(tolerates(tolerations, taint) for taint in node.taints)
     )

@@ -89,11 +89,12 @@ class Operator(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """One demand on a node label."""
+    """One demand on a node label, or on the node's name whatever its labels are (`of_name`)."""
 
     key: str
     operator: Operator
     values: tuple[str, ...] = ()
+    of_name: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

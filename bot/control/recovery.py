@@ -161,8 +161,8 @@ def _restore(
 
 
 def _take_up(engine: Engine, ledger: Ledger, request: Request, observed: Observed) -> None:
-    """A gang that goes on as it was granted; what it gave back the cluster need not know."""
-    if request.kept is not None and request.admission is not None:
+    """A gang that goes on: the cluster need not know what of it was granted, and what is left."""
+    if request.admission is not None:
         ledger.act(start(request, request.admission))
     if request.state is S.ADMITTED and observed.state is PodsState.RUNNING:
         ledger.move(request.id, S.RUNNING, reason="pods-ready", started=ledger.at)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from bot.clusters.kubernetes.facts import Amounts, PodFacts
-from bot.clusters.kubernetes.gangs import Gang, decision_of, is_granted, is_over
+from bot.clusters.kubernetes.facts import MAIN, Amounts, PodFacts
+from bot.clusters.kubernetes.gangs import Gang, decision_of, is_granted, is_over, part_of
 from bot.clusters.kubernetes.mirror import Mirror, hold_key
 from scheduler.model import GPU, NodeName
 
@@ -30,12 +30,15 @@ class Belonging:
         return [pod for pod in pods if pod.requests.get(GPU, 0) and self.whose(pod) is None]
 
     def uncounted(self, pod: PodFacts) -> Amounts:
-        """What the engine does not count by itself: all of a pod that is not on its grant."""
+        """What the engine does not count by itself: all of a pod that is not on its grant.
+
+        Of one that is, what it has beyond what was granted: others add to pods when they are made.
+        """
         gang = self._gang_with(pod)
         if gang is not None and pod.node in gang.nodes and is_granted(gang, pod):
             there = self._mirror.pods_on(pod.node)
             mates = [one for one in there if self._gang_with(one) is gang]
-            return pod.holds if is_over(gang, pod, mates) else {}
+            return pod.holds if is_over(gang, pod, mates) else self._beyond(gang, pod)
         hold = self._hold_with(pod)
         if hold is not None and pod.node in hold.nodes and self._redeems(hold, pod):
             return {name: amount for name, amount in pod.holds.items() if name != GPU}
@@ -83,10 +86,21 @@ class Belonging:
 
     def _gpus_of_each(self, gang: Gang) -> dict[str, int]:
         """The GPUs of a pod, by pod set; nothing of a hold, which knows that itself."""
+        return {name: each.get(GPU, 0) for name, each in self._each(gang).items()}
+
+    def _each(self, gang: Gang) -> Mapping[str, Amounts]:
+        """What a pod was granted, by pod set."""
         work = self._mirror.work(gang.ref.uid)
         if work is None or gang.each:
-            return {name: each.get(GPU, 0) for name, each in gang.each.items()}
-        return {pods.name: pods.requests.get(GPU, 0) for pods in work.pod_sets}
+            return gang.each
+        return {pods.name: pods.requests for pods in work.pod_sets}
+
+    def _beyond(self, gang: Gang, pod: PodFacts) -> Amounts:
+        granted = self._each(gang).get(part_of(gang, pod) or MAIN)
+        if granted is None:
+            return {}
+        beyond = {name: amount - granted.get(name, 0) for name, amount in pod.holds.items()}
+        return {name: more for name, more in beyond.items() if more > 0}
 
     def _gang_with(self, pod: PodFacts) -> Gang | None:
         keys = (None if pod.owner is None else pod.owner.uid, pod.unit, pod.uid)

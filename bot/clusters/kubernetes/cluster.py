@@ -53,7 +53,7 @@ from bot.clusters.kubernetes.mirror import Changes, Mirror, request_of_hold
 from bot.clusters.kubernetes.outside import seen_pod
 from bot.clusters.kubernetes.pods import PodGangs
 from bot.clusters.kubernetes.remarks import Remarks
-from bot.clusters.kubernetes.starts import gang_of, is_hold
+from bot.clusters.kubernetes.starts import each_of, gang_of, is_hold
 from bot.clusters.kubernetes.templates import Templates
 from bot.clusters.kubernetes.waiting import Asked, is_at_gate
 from bot.clusters.kubernetes.watched import watchers_of
@@ -331,7 +331,7 @@ class KubernetesCluster:
         if self._told_again(action):
             return
         if action.decision in self._gangs:
-            self._recall_kept(self._gangs[action.decision], action)
+            self._recall_grant(self._gangs[action.decision], action)
             return
         gang = gang_of(action, self._templates, self._bot)
         other = self._by_object.get(gang.ref.uid)
@@ -370,12 +370,14 @@ class KubernetesCluster:
             self._remember(gone)
             self._ask_later(action)
             return
-        self._recall_kept(gang, action.begun)
+        self._recall_grant(gang, action.begun)
         self._kind(gang).stop(gang, action.grace, now)
         self._again.add(gang.ref.uid)
 
-    def _recall_kept(self, gang: Gang, start: Start | None) -> None:
-        """What a gang gave back before we were there is others'."""
+    def _recall_grant(self, gang: Gang, start: Start | None) -> None:
+        """What each pod was granted; what was given back before we were there is others'."""
+        if start is not None:
+            gang.each = each_of(start)
         gang.give_back(None if start is None else start.kept)
         self._touched |= gang.nodes
 

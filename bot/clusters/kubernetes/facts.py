@@ -49,6 +49,9 @@ JOB, JOB_SET = "Job", "JobSet"
 _GROUPS = {JOB: "batch", JOB_SET: "jobset.x-k8s.io"}
 MAIN = "main"  # the role of pods that name none
 _NOT_READY = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+_NAME_FIELD = "metadata.name"  # the one field of nodes that an affinity may name
+_NEVER = Requirement(key="", operator=Operator.IN)  # no node meets it
+_OF_PODS = ("cpu", "memory", "hugepages-")  # what may be said of a pod as a whole
 _CORDONED = "node.kubernetes.io/unschedulable"
 _NO_ASK = (
     names.ADMITTED,
@@ -317,7 +320,8 @@ def requests_of(spec: Json, whose: str) -> dict[ResourceName, int]:
     """What a pod takes of each resource: its containers together, or its largest first step.
 
     Sidecars (init containers that go on) count with the containers, and with every init
-    container that starts after them, as the scheduler counts.
+    container that starts after them, as the scheduler counts. What is said of the pod as a whole
+    stands in for its containers.
     """
     steady: dict[ResourceName, int] = {}
     for container in spec.get("containers") or ():
@@ -334,8 +338,16 @@ def requests_of(spec: Json, whose: str) -> dict[ResourceName, int]:
         first = {name: max(first.get(name, 0), at_once.get(name, 0)) for name in {*first, *at_once}}
     _add(steady, sidecars)
     total = {name: max(steady.get(name, 0), first.get(name, 0)) for name in {*steady, *first}}
+    level = spec.get("resources") or {}
+    total |= _of_whole(level.get("requests"), whose)
+    for name, amount in _of_whole(level.get("limits"), whose).items():
+        total.setdefault(name, amount)
     _add(total, amounts_of(spec.get("overhead") or {}, whose))
     return dict(sorted(total.items()))
+
+
+def _of_whole(raw: Mapping[str, Any] | None, whose: str) -> dict[ResourceName, int]:
+    return amounts_of({k: v for k, v in (raw or {}).items() if k.startswith(_OF_PODS)}, whose)
 
 
 def amounts_of(raw: Mapping[str, Any], whose: str) -> dict[ResourceName, int]:
@@ -430,11 +442,19 @@ def _tolerations(raw: Iterable[Json]) -> Iterable[Toleration]:
 
 
 def _requirements(term: Json) -> tuple[Requirement, ...]:
-    """The demands of one alternative. An operator that nobody knows is met by no node."""
-    found = []
-    for one in term.get("matchExpressions") or ():
-        known = one.get("operator") in set(Operator)
-        values = tuple(map(str, one.get("values") or ())) if known else ()
-        operator = Operator(one["operator"]) if known else Operator.IN
-        found.append(Requirement(key=str(one.get("key")), operator=operator, values=values))
-    return tuple(found)
+    """The demands of one alternative. One that is empty is met by no node.
+
+    So is an operator that nobody knows, and a field that is not the node's name.
+    """
+    labels = [_requirement(one) for one in term.get("matchExpressions") or ()]
+    fields = [_requirement(one, of_name=True) for one in term.get("matchFields") or ()]
+    return (*labels, *fields) or (_NEVER,)
+
+
+def _requirement(one: Json, *, of_name: bool = False) -> Requirement:
+    known = one.get("operator") in set(Operator)
+    known = known and (not of_name or one.get("key") == _NAME_FIELD)
+    if not known:
+        return _NEVER
+    values, operator = tuple(map(str, one.get("values") or ())), Operator(one["operator"])
+    return Requirement(key=str(one.get("key")), operator=operator, values=values, of_name=of_name)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from bot.clusters.base import Start
 from bot.clusters.kubernetes import patches
 from bot.clusters.kubernetes.gangs import Gang, homes_of
 from bot.clusters.kubernetes.mirror import hold_key
 from bot.clusters.kubernetes.templates import Templates
-from scheduler.model import GPU
+from scheduler.model import GPU, ResourceName
 from storage.records import ObjectRef
 
 HOLD = "Hold"  # the kind of a grant without an object
@@ -32,10 +34,15 @@ def gang_of(action: Start, templates: Templates | None, bot: str) -> Gang:
         made=made,
         marks=patches.adopt(action, bot) if ref is not None and ref.adopted else None,
         gpus=max((pods.requests.get(GPU, 0) for pods in action.workload.pod_sets), default=0),
-        each={pods.name: pods.requests for pods in action.workload.pod_sets},
+        each=each_of(action),
     )
     gang.give_back(action.kept)
     return gang
+
+
+def each_of(action: Start) -> dict[str, Mapping[ResourceName, int]]:
+    """What each pod was granted, by pod set."""
+    return {pods.name: pods.requests for pods in action.workload.pod_sets}
 
 
 def is_hold(gang: Gang) -> bool:

@@ -8,7 +8,8 @@ import pytest
 
 from bot.clusters.kubernetes.facts import Phase, node_of, pod_of, requests_of
 from bot.clusters.kubernetes.works import JobEnd, job_of
-from scheduler.model import Operator, Requirement, ResourceName, TaintEffect, Toleration
+from scheduler import matching
+from scheduler.model import GPU, Operator, Requirement, ResourceName, TaintEffect, Toleration
 
 CPU = ResourceName("cpu")
 META = {"name": "x", "namespace": "team", "uid": "u1", "resourceVersion": "7"}
@@ -31,6 +32,53 @@ def test_a_request_goes_before_a_limit() -> None:
     one = container(1, "4")
     one["resources"]["requests"] = {"cpu": "2"}
     assert requests_of({"containers": [one]}, "x")[CPU] == 2000
+
+
+@pytest.mark.parametrize(
+    ("level", "cpu"),
+    [
+        ({"requests": {"cpu": "9"}}, 9250),
+        ({"requests": {"memory": "1Gi"}, "limits": {"cpu": "9"}}, 1250),  # the containers say less
+        ({"limits": {"cpu": "9"}, "requests": {"cpu": "7"}}, 7250),
+        ({}, 1250),
+    ],
+)
+def test_what_is_said_of_a_pod_as_a_whole_stands_in_for_its_containers(
+    level: dict[str, Any], cpu: int
+) -> None:
+    spec = {"containers": [container(1)], "resources": level, "overhead": {"cpu": "250m"}}
+    found = requests_of(spec, "x")
+    assert (found[CPU], found[GPU]) == (cpu, 1)
+
+
+def test_a_limit_of_the_pod_counts_where_no_container_asks() -> None:
+    bare = {"name": "c", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    spec = {"containers": [bare], "resources": {"limits": {"cpu": "9", "nvidia.com/gpu": "8"}}}
+    found = requests_of(spec, "x")
+    assert (found[CPU], found[GPU]) == (9000, 1)
+
+
+@pytest.mark.parametrize(
+    ("terms", "lets_in"),
+    [
+        ([{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n5"]}]}], {"n5"}),
+        (
+            [{"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["n5"]}]}],
+            {"n6"},
+        ),
+        ([{"matchFields": [{"key": "spec.x", "operator": "In", "values": ["n5"]}]}], set()),
+        ([{"matchExpressions": []}], set()),
+        ([{}, {"matchExpressions": [{"key": "a", "operator": "Exists"}]}], {"n6"}),
+    ],
+)
+def test_a_node_can_be_meant_by_its_name(terms: list[Any], lets_in: set[str]) -> None:
+    body = job()
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    body["spec"]["template"]["spec"]["affinity"] = {"nodeAffinity": required}
+    (pods,) = job_of(body).pod_sets
+    marks: dict[str, dict[str, str]] = {"n5": {"metadata.name": "n6"}, "n6": {"a": "b"}}
+    nodes = [node_of({"metadata": {"name": name, "labels": marks[name]}}) for name in marks]
+    assert {node.name for node in nodes if matching.lets_in(node, pods, ())} == lets_in
 
 
 def test_the_largest_first_step_counts_and_a_sidecar_counts_with_all() -> None:
