@@ -15,6 +15,7 @@ from sqlmodel import Session
 from storage.engines import BUSY_SECONDS, Engines, open_engines, read_url
 from storage.errors import ReadOnly, StoreError, StoreMisconfigured, StoreUnavailable
 from storage.schema import migrate
+from storage.transfer import copy_rows
 from storage.work import Work
 
 _READ_ONLY = ("SQLITE_READONLY", "25006")
@@ -78,6 +79,20 @@ class Store:
         with _transaction(self._engines.reader) as view:
             yield view
             view.flush()  # nothing to write, or the database refuses it
+
+    def copy_into(self, other: Store) -> int:
+        """Copy all there is into an empty store, which is this one from then on; return the rows.
+
+        Nobody else writes meanwhile. Raises NotEmpty and leaves the other as it was.
+        """
+        with (
+            _told_plainly(),
+            self._engines.writer.begin() as source,
+            other._engines.writer.begin() as target,
+        ):
+            copied = copy_rows(source, target)
+        other.__dict__.pop("identity", None)  # it was remembered
+        return copied
 
     def close(self) -> None:
         """Close all connections."""

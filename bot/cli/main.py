@@ -19,10 +19,12 @@ app = typer.Typer(
 )
 bench_app = typer.Typer(help="Measure this machine.", no_args_is_help=True)
 policy_app = typer.Typer(help="The policy file.", no_args_is_help=True)
+db_app = typer.Typer(help="The database, while no bot uses it.", no_args_is_help=True)
 app.command("replay")(replay)
 app.command("simulate")(simulate)
 app.add_typer(policy_app, name="policy")
 app.add_typer(bench_app, name="bench")
+app.add_typer(db_app, name="db")
 
 
 def stop_with(message: str, code: int = 2) -> typer.Exit:
@@ -121,6 +123,28 @@ def policy_kueue(
     except PolicyError as error:
         raise stop_with(str(error), code=1) from error
     typer.echo(yaml.safe_dump_all(write_manifests(layout), sort_keys=False), nl=False)
+
+
+@db_app.command("import")
+def db_import(
+    source: Annotated[str, typer.Argument(help="The address of the database to copy from.")],
+    target: Annotated[
+        str,
+        typer.Option(
+            envvar="GPUBOT_DATABASE_URL",
+            help="That of an empty one to copy to.",
+            show_default=False,
+        ),
+    ],
+) -> None:
+    """Copy all of one database into an empty one, for example from SQLite to PostgreSQL."""
+    from bot.cli.database import DatabaseError, run_import  # noqa: PLC0415 - see the module
+
+    try:
+        rows = run_import(source, target)
+    except DatabaseError as error:
+        raise stop_with(str(error), code=1) from error
+    typer.echo(f"copied {rows:,} rows: start the bot with the new database, and not with the old")
 
 
 @bench_app.command("chat")

@@ -9,6 +9,7 @@ import pytest
 from bot.clusters.kubernetes import names
 from storage.records import Audience, Recipe, RecipeKind
 from storage.states import RequestState as S
+from storage.store import open_store
 from tests.bot.clusters.kubernetes.copying import running
 from tests.bot.clusters.kubernetes.grouping import create
 from tests.bot.clusters.kubernetes.house import KubeHouse
@@ -183,3 +184,22 @@ def test_nothing_is_told_where_all_is_of_this_bot(house: KubeHouse) -> None:
     house.restart()
     house.run(2)
     assert told(house) == []
+
+
+def test_with_a_copy_of_the_database_all_goes_on_as_it_was(house: KubeHouse) -> None:
+    house.create_job("train", pods=2)
+    house.create_pod("single", 2, team="nlp")
+    house.run(4)
+    before, requests = running(house), house.requests()
+    copied = open_store(f"sqlite:///{house.folder / 'copied.db'}")
+    house.store.copy_into(copied)
+    copied.close()
+    for file in house.folder.glob("gpubot.db*"):
+        file.unlink()
+    (house.folder / "copied.db").rename(house.folder / "gpubot.db")
+    house.restart()
+    house.run(4)
+    assert (running(house), house.requests(), told(house)) == (before, requests, [])
+    house.create_job("next", gpus=2)
+    house.run(3)
+    assert (house.request("next").id, house.state("next")) == ("R-1003", S.RUNNING)
