@@ -99,7 +99,7 @@ class Belonging:
         granted = self._each(gang).get(part_of(gang, pod) or MAIN)
         if granted is None:
             return {}
-        beyond = {name: amount - granted.get(name, 0) for name, amount in pod.holds.items()}
+        beyond = {name: amount - granted.get(name, 0) for name, amount in pod.requests.items()}
         return {name: more for name, more in beyond.items() if more > 0}
 
     def _gang_with(self, pod: PodFacts) -> Gang | None:

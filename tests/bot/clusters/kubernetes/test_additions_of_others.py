@@ -1,4 +1,4 @@
-"""What others add to pods when they are made, as webhooks and LimitRanges do, is counted as well."""
+"""What webhooks and LimitRanges add to pods when they are made is counted as well."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from scheduler.model import NodeName, ResourceName
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse
 from tests.kube.cluster import Cluster, Request
+from tests.kube.defaults import fill_pod_spec
 from tests.kube.documents import Json
 
 CPU = ResourceName("cpu")
@@ -23,6 +24,7 @@ def add_proxies(house: KubeHouse, cpu: str = "60") -> None:
         if request.target.kind.plural == "pods" and len(spec.get("containers") or ()) == 1:
             proxy = {"name": "proxy", "image": "x", "resources": {"requests": {"cpu": cpu}}}
             spec["containers"].append(proxy)
+            fill_pod_spec(spec)  # as the server does after webhooks
 
     house.api.cluster.mutators.append(inject)
 
