@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 from bot import notices
 from bot.clock import moment
-from bot.clusters.base import ClusterEvent, Flaw, FlawKind, Unwanted, Wanted
+from bot.clusters.base import ClusterEvent, Unwanted, Wanted
+from bot.clusters.flaws import Flaw, FlawKind
 from bot.control.changes import REF, REFUSAL, spoiled, write_change
 from bot.control.families import Families, in_order
 from bot.control.ledger import LOOP

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from bot.clusters.base import Flaw, FlawKind, Wanted
+from bot.clusters.base import Wanted
+from bot.clusters.flaws import Flaw, FlawKind
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.facts import MAIN, PodFacts, PodShape
 from bot.clusters.kubernetes.replicas import WORKER

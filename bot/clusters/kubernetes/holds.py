@@ -11,16 +11,8 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from bot.clusters.base import (
-    ClusterEvent,
-    EndKind,
-    Flaw,
-    FlawKind,
-    PodsLost,
-    Started,
-    Taken,
-    Wanted,
-)
+from bot.clusters.base import ClusterEvent, EndKind, PodsLost, Started, Taken, Wanted
+from bot.clusters.flaws import Flaw, FlawKind
 from bot.clusters.kubernetes import names, patches
 from bot.clusters.kubernetes.connection import STRATEGIC, Connection
 from bot.clusters.kubernetes.facts import JOB, JOB_SET, PodFacts

@@ -12,7 +12,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 
-from bot.clusters.base import ClusterEvent, EndKind, FlawKind, PodsLost, Started, Wanted
+from bot.clusters.base import ClusterEvent, EndKind, PodsLost, Started, Wanted
+from bot.clusters.flaws import FlawKind
 from bot.clusters.kubernetes import groups, names, patches
 from bot.clusters.kubernetes.connection import STRATEGIC, Connection, Json
 from bot.clusters.kubernetes.facts import MAIN, Phase, PodFacts

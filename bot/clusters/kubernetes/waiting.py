@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from bot.clusters.base import Flaw, FlawKind, Unwanted, Wanted
+from bot.clusters.base import Unwanted, Wanted
+from bot.clusters.flaws import Flaw, FlawKind
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.facts import JOB, JOB_SET, PodFacts, marks_of_no_ask
 from bot.clusters.kubernetes.gangs import ref_of
