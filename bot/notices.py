@@ -34,7 +34,7 @@ from scheduler.model import Basis, PreemptionRule, RestCause, WaitReason
 from storage.records import RecipeKind
 
 Cause = Literal[
-    "preempted", "node-lost", "failed", "drained", "late", "unplaced", "stopped", "taken"
+    "preempted", "node-lost", "failed", "drained", "late", "unplaced", "unmade", "stopped", "taken"
 ]
 """Why somebody waits again."""
 

@@ -146,14 +146,16 @@ class Lapsed:
 
 
 class RestCause(enum.StrEnum):
-    """Why somebody rests. LATE: its own pods; UNPLACED: the cluster had no room for them.
+    """Why somebody rests.
 
+    LATE: its own pods; UNPLACED: the cluster had no room for them; UNMADE: it refused to make them.
     SPOILED: what it stands for was changed so that it cannot be asked for; then nothing but another
     change there ends it. LINGERS: a node that has failed keeps a pod of it: it ends with that.
     """
 
     LATE = "late"
     UNPLACED = "unplaced"
+    UNMADE = "unmade"
     SPOILED = "spoiled"
     LINGERS = "lingers"
 

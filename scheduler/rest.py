@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scheduler.standing import Waiting
     from scheduler.state import State
 
+OWN_FAULTS = frozenset({RestCause.LATE, RestCause.UNMADE})
 _DOUBLINGS_AT_MOST = 60
 
 
@@ -42,7 +43,7 @@ def rest_after(
 
     Without `held` he is tried again however often that was.
     """
-    own_fault = cause is RestCause.LATE
+    own_fault = cause in OWN_FAULTS
     most = rules.tries if own_fault and held else None
     if most is not None and tries >= most:
         return Rest(cause=cause, tries=tries, most=most, until=None)

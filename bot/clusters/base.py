@@ -100,7 +100,7 @@ class EndKind(enum.StrEnum):
     """How a gang came to have no pods any more.
 
     LATE: not all of its pods were ready in time although all had their nodes; UNPLACED: not in
-    time because some of them did not get onto theirs.
+    time because some of them did not get onto theirs; UNMADE: because some were not even made.
     """
 
     FINISHED = "finished"
@@ -109,6 +109,7 @@ class EndKind(enum.StrEnum):
     LOST = "lost"
     LATE = "late"
     UNPLACED = "unplaced"
+    UNMADE = "unmade"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,18 +33,23 @@ from scheduler import events
 from scheduler.engine import Engine
 from scheduler.lapse import requeued
 from scheduler.model import NodeName, Rest, RestCause, WorkloadId
-from scheduler.rest import rest_after
+from scheduler.rest import OWN_FAULTS, rest_after
 from storage.records import Request, Source
 from storage.states import RequestState
 
 log = logging.getLogger(__name__)
 S = RequestState
-_RESTS = {EndKind.LATE: RestCause.LATE, EndKind.UNPLACED: RestCause.UNPLACED}
+_RESTS = {
+    EndKind.LATE: RestCause.LATE,
+    EndKind.UNPLACED: RestCause.UNPLACED,
+    EndKind.UNMADE: RestCause.UNMADE,
+}
 _ANEW = frozenset({"pods-ready", "edited"})
 """What tries in vain are counted from: the last time that all was well, or that it was changed."""
 _CAUSES: dict[EndKind, notices.Cause] = {
     EndKind.LATE: "late",
     EndKind.UNPLACED: "unplaced",
+    EndKind.UNMADE: "unmade",
     EndKind.STOPPED: "stopped",
 }
 
@@ -177,7 +182,10 @@ def _rest(engine: Engine, ledger: Ledger, request: Request, kind: EndKind) -> Re
         rest = rest_of(ledger, request, engine.layout.readiness)
         if rest is not None:
             return rest
-    tries = ledger.times(request.id, f"pods-{kind}", since=_ANEW) + 1
+    own = cause in OWN_FAULTS
+    kinds = [one for one, why in _RESTS.items() if why is cause or (own and why in OWN_FAULTS)]
+    before = (ledger.times(request.id, f"pods-{one}", since=_ANEW) for one in kinds)
+    tries = sum(before) + 1
     return rest_after(engine.layout.readiness, cause, tries, ledger.now)
 
 
@@ -192,7 +200,7 @@ def _leave(
     """Tell the engine, unless it knows already or could not take the request in at all."""
     workload_id = WorkloadId(request.id)
     if engine.holds(workload_id) and rest is not None:
-        late = rest.cause is RestCause.LATE
+        late = rest.cause in OWN_FAULTS
         engine.apply(
             events.Evicted(workload=workload_id, at=ledger.now, own_failure=late, rest=rest)
         )

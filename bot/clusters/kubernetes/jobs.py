@@ -29,7 +29,7 @@ from bot.clusters.kubernetes.gangs import (
     slots_of,
     standing,
 )
-from bot.clusters.kubernetes.lateness import given_up, refusals
+from bot.clusters.kubernetes.lateness import ending_of, given_up, refusals
 from bot.clusters.kubernetes.mirror import Mirror
 from bot.clusters.kubernetes.progress import is_on, news_of
 from bot.clusters.kubernetes.works import JobFacts, WorkFacts
@@ -321,8 +321,7 @@ class JobGangs:
     def give_up(self, gang: Gang, now: Seconds) -> Iterator[ClusterEvent]:
         """Stop a gang that was not whole in time; why, and which nodes hold it up."""
         pods = self._mirror.pods_of(gang.ref.uid)
-        bound = sum(pod.node is not None and not pod.finished for pod in pods)
-        gang.ending = EndKind.LATE if bound >= len(gang.slots) else EndKind.UNPLACED
+        gang.ending = ending_of(gang, self._mirror.work(gang.ref.uid), pods)
         yield from given_up(gang, pods, now)
         self.suspend(gang)
 

@@ -14,7 +14,7 @@ from bot.clusters.kubernetes.connection import STEPS
 from bot.clusters.kubernetes.facts import PodFacts
 from bot.clusters.kubernetes.gangs import Gang, is_granted, path_of, seats, slots_in
 from bot.clusters.kubernetes.jobs import JobGangs
-from bot.clusters.kubernetes.progress import still_needed_in
+from bot.clusters.kubernetes.progress import still_needed
 from bot.clusters.kubernetes.works import JobSetFacts, WorkFacts
 from scheduler.model import NodeName
 
@@ -65,7 +65,7 @@ class JobSetGangs(JobGangs):
         if job_set is None:
             return {}
         parts = gang.admission.assignments
-        need = sum(still_needed_in(gang, job_set, part, pods) for part in parts)
+        need = still_needed(gang, job_set, pods)
         apart = gang.ordered or job_set.waits_for_nodes
         gang.whole = gang.whole or apart or len(alive) >= need
         if not gang.whole:

@@ -89,6 +89,14 @@ def needed_in(
     return min(part.count, max(0, part.count - done))
 
 
+def still_needed(gang: Gang, job: WorkFacts, pods: Sequence[PodFacts]) -> int:
+    """How many pods it is to have at once by now, of those that it was granted."""
+    if isinstance(job, JobSetFacts):
+        return sum(still_needed_in(gang, job, part, pods) for part in gang.admission.assignments)
+    want = needed(job, pods) if isinstance(job, JobFacts) else len(gang.places)
+    return min(want, len(gang.places))
+
+
 def still_needed_in(
     gang: Gang, job_set: JobSetFacts, part: PodSetAssignment, pods: Sequence[PodFacts]
 ) -> int:

@@ -338,6 +338,12 @@ HELD = REQUEUED.model_copy(
         "rest": notices.RestArgs(cause=RestCause.LATE, tries=4, most=4, until=None),
     }
 )
+UNMADE = HELD.model_copy(
+    update={
+        "cause": "unmade",
+        "rest": notices.RestArgs(cause=RestCause.UNMADE, tries=4, most=4, until=None),
+    }
+)
 TEMPLATE_HELD = HELD.model_copy(update={"what": "Deployment", "where": "nlp/chat"})
 FLIPPED = notices.FlippedArgs(one="R-1001", other="R-1042", times=2)
 REPAIRED = notices.RepairedArgs(

@@ -101,6 +101,7 @@ _DOMAINS: tuple[dict[str, int | float | str], ...] = (
 """A required level that no domain can hold now."""
 _HELD: dict[str, int | float | str] = {"cause": "late", "tries": 4, "most": 4}
 """It was not ready in time too often."""
+_UNMADE = {**_HELD, "cause": "unmade"}
 _LINGERS: dict[str, int | float | str] = {"cause": "lingers", "tries": 0}
 _SPOILED: dict[str, int | float | str] = {"cause": "spoiled", "tries": 0}
 _LOWERED = {**_FIGURES[WaitReason.QUOTA], "limit": 4, "available": 4, "lowered": 1}
@@ -180,7 +181,7 @@ def _reasons(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]
         "reasons-held",
         lambda: [
             requests.card(voice, _because(WaitReason.RESTING, each))
-            for each in (_HELD, _SPOILED, _LINGERS)
+            for each in (_HELD, _UNMADE, _SPOILED, _LINGERS)
         ],
     )
 
@@ -237,6 +238,7 @@ def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]
     yield "requeued", _notice(voice, saying.REQUEUED, Audience.THREAD)
     yield "requeued-rests", _notice(voice, saying.RESTS, Audience.THREAD)
     yield "requeued-held", _notice(voice, saying.HELD, Audience.PERSON)
+    yield "requeued-unmade", _notice(voice, saying.UNMADE, Audience.PERSON)
     yield "template-held", _notice(voice, saying.TEMPLATE_HELD, Audience.PERSON)
     yield "flipped", _notice(voice, saying.FLIPPED, Audience.ONCALL)
     yield "repaired", _notice(voice, saying.REPAIRED, Audience.THREAD)

@@ -35,6 +35,8 @@ _RULES: dict[PreemptionRule, str] = {
 
 _OVERSTAYED = "在队列 {loser_queue} 中，租期已到的须让给等待者：{losers} 让给 {winner}"
 
+_FIND = "请用 `kubectl describe pod` 查明 pod 为何未就绪（看镜像和节点）"
+_ALLOW = "请让命名空间允许这些 pod，或者把它们改成允许的样子"
 _CAUSES: dict[str, str] = {
     "preempted": "被抢占了",
     "taken": "保留的卡被机器人之外的 pod 占用",
@@ -43,6 +45,10 @@ _CAUSES: dict[str, str] = {
     "failed": "的 pod 失败了",
     "late": "的 pod 没有按时全部就绪，整组已停止",
     "unplaced": "的 pod 没有按时排到节点上，整组已停止",
+    "unmade": (
+        "的 pod 没有全部创建，整组已停止：似乎是命名空间的配额、策略或 webhook 拒绝了它们"
+        "（用 `kubectl describe job` 查看）"
+    ),
     "stopped": "它在集群里被停止或修改了",
 }
 
@@ -332,7 +338,7 @@ class Alerts(Standing):
 
     def requeued(self, args: notices.RequeuedArgs) -> Markup:
         """That it waits again, and where; or that it is not tried for a while, or at all."""
-        cause, rest = _CAUSES[args.cause], args.rest
+        cause, rest = say(_CAUSES[args.cause]), args.rest
         if rest is None:
             return say(
                 "*重新排队* · {request}。它{cause}；现在排{place}，有空位时自动启动。",
@@ -343,11 +349,12 @@ class Alerts(Standing):
         if rest.until is None:
             return say(
                 "*已搁置* · {request}。它{cause}，已连续 {tries} 次，不再自动重试。"
-                "请用 `kubectl describe pod` 查明 pod 为何未就绪（看镜像和节点），然后在集群里"
+                "{find}，然后在集群里"
                 "或用 `/gpu edit {request} …` 修改，它就会重新排队；"
                 "放弃请用 `/gpu cancel {request}` 。",
                 request=args.request,
                 cause=cause,
+                find=say(_ALLOW if args.cause == "unmade" else _FIND),
                 tries=rest.tries,
             )
         return say(

@@ -77,6 +77,7 @@ _STORY: dict[str, str] = {
     "pods-lost": "pod 随节点丢失",
     "pods-late": "pod 没有按时就绪",
     "pods-unplaced": "pod 没有按时排到节点上",
+    "pods-unmade": "pod 没有全部创建",
 }
 """Why a request changed its state; a code that is not here is shown as it is."""
 

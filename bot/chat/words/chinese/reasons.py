@@ -49,6 +49,10 @@ _THEN: dict[WaitReason, str] = {
 }
 """What follows where it is known until when that lasts."""
 
+_IN_VAIN: dict[str, str] = {
+    RestCause.UNPLACED: "pod 没有按时排到节点上",
+    RestCause.UNMADE: "pod 没有按时全部创建（用 `kubectl describe job` 查看原因）",
+}
 _OF_OBJECT: dict[str, str] = {
     RestCause.SPOILED: "已搁置：它所代表的对象在集群中被改动，现在的样子不能成为请求。",
     RestCause.LINGERS: "已搁置：故障节点上还留着它的 pod，在该 pod 结束之前不会创建替代的 pod。",
@@ -125,8 +129,7 @@ class Reasons(Units):
         if cause in _OF_OBJECT:
             return say(_OF_OBJECT[cause])
         tries, most, until = (figures.number(key) for key in ("tries", "most", "until"))
-        late = cause != RestCause.UNPLACED
-        said = say("pod 没有按时{what}", what="全部就绪" if late else "排到节点上")
+        said = say(_IN_VAIN.get(cause, "pod 没有按时全部就绪"))
         often = say("（连续第 {tries} 次", tries=int(tries or 1))
         often = say("{often}{most}）", often=often, most=f"，共 {int(most)} 次" if most else "")
         if until is None:

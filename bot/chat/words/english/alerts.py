@@ -44,6 +44,8 @@ _OVERSTAYED = (
     "{winner}"
 )
 
+_FIND = "Find out why its pods do not get ready (`kubectl describe pod`, their image and node)"
+_ALLOW = "Have the namespace allow them, or make them such as it allows"
 _CAUSES: dict[str, str] = {
     "preempted": "It was preempted",
     "taken": "Pods outside the bot took the GPUs that it held",
@@ -52,6 +54,10 @@ _CAUSES: dict[str, str] = {
     "failed": "Its pods failed",
     "late": "Not all of its pods were ready in time, so the whole gang was stopped",
     "unplaced": "Its pods did not get onto their nodes in time, so the whole gang was stopped",
+    "unmade": (
+        "Not all of its pods were made, so the whole gang was stopped: a quota, a policy or a "
+        "webhook of its namespace may refuse them (`kubectl describe job` tells)"
+    ),
     "stopped": "It was stopped or changed in the cluster itself",
 }
 
@@ -351,7 +357,7 @@ class Alerts(Standing):
 
     def requeued(self, args: notices.RequeuedArgs) -> Markup:
         """That it waits again, and where; or that it is not tried for a while, or at all."""
-        cause, rest = _CAUSES[args.cause], args.rest
+        cause, rest = say(_CAUSES[args.cause]), args.rest
         if rest is None:
             return say(
                 "*Waiting again* · {request}. {cause}; now it is {place} in line and starts by "
@@ -363,11 +369,11 @@ class Alerts(Standing):
         if rest.until is None:
             return say(
                 "*Held* · {request}. {cause}, for the {tries} time in a row: it is not tried again "
-                "by itself. Find out why its pods do not get ready (`kubectl describe pod`, their "
-                "image and node), then change it, in the cluster or with `/gpu edit {request} …`, "
-                "and it waits again. `/gpu cancel {request}` gives it up.",
+                "by itself. {find}, then change it, in the cluster or with `/gpu edit {request} "
+                "…`, and it waits again. `/gpu cancel {request}` gives it up.",
                 request=args.request,
                 cause=cause,
+                find=say(_ALLOW if args.cause == "unmade" else _FIND),
                 tries=self.ordinal(rest.tries),
             )
         return say(

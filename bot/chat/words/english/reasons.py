@@ -52,6 +52,10 @@ _THEN: dict[WaitReason, str] = {
 }
 """What follows where it is known until when that lasts."""
 
+_IN_VAIN: dict[str, str] = {
+    RestCause.UNPLACED: "Its pods did not get onto their nodes in time",
+    RestCause.UNMADE: "Its pods were not all made in time (`kubectl describe job` tells why)",
+}
 _OF_OBJECT: dict[str, str] = {
     RestCause.SPOILED: (
         "It is held: what it stands for was changed in the cluster, and cannot be a "
@@ -138,9 +142,7 @@ class Reasons(Units):
         if cause in _OF_OBJECT:
             return say(_OF_OBJECT[cause])
         tries, most, until = (figures.number(key) for key in ("tries", "most", "until"))
-        late = cause != RestCause.UNPLACED
-        what = "were not all ready" if late else "did not get onto their nodes"
-        said = say("Its pods {what} in time", what=what)
+        said = say(_IN_VAIN.get(cause, "Its pods were not all ready in time"))
         if tries and most:
             often = say(", {tries} of {most} times", tries=int(tries), most=int(most))
         else:
