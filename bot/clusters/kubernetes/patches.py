@@ -24,6 +24,8 @@ from bot.clusters.kubernetes.seals import named, seal_of
 from bot.clusters.kubernetes.works import JobFacts, JobSetFacts
 from scheduler.model import Seconds, Toleration
 
+_NOT_OF_IT = (names.STOP_AT, names.MADE)  # of an earlier start, or of what it is a copy of
+
 
 def added_to(shape: PodShape, host: str | None, more: Sequence[Toleration]) -> Additions:
     """What a template still lacks to let its pods go to a `host`, or to the gate without one."""
@@ -64,13 +66,14 @@ def start_job(gang: Gang, job: JobFacts, host: str | None, added: Additions) -> 
         "schedulingGates": _gates(job.shape, added) or None,
         "tolerations": [*job.shape.written, *added.tolerations] or None,
     }
-    marks = {**_start_marks(gang), names.STOP_AT: None}
+    marks = {**_start_marks(gang), **dict.fromkeys(_NOT_OF_IT)}
     here = host is not None  # pods that pass the gate tell by their template whose they are
     placed = {
         "annotations": {
             names.PLACED: gang.workload if here else None,
             names.DECISION: gang.decision if here else None,
             names.SEAL: seal_of(gang.bot, job.uid) if here else None,
+            names.MADE: None,
         }
     }
     return {
@@ -95,9 +98,9 @@ def start_job_set(gang: Gang, job_set: JobSetFacts, added: Mapping[str, Addition
         steps.append(_put("/metadata/annotations", {}))
     for name, text in _start_marks(gang).items():
         steps.append(_put(f"/metadata/annotations/{_escaped(name)}", text))
-    if names.STOP_AT in job_set.annotations:
-        at = f"/metadata/annotations/{_escaped(names.STOP_AT)}"
-        steps.append({"op": "remove", "path": at})
+    for name in _NOT_OF_IT:  # put there first, for what is not there cannot be removed
+        path = f"/metadata/annotations/{_escaped(name)}"
+        steps += [_put(path, ""), {"op": "remove", "path": path}]
     for part in (part for part in job_set.parts if part.name in added):
         spec = f"/spec/replicatedJobs/{part.at}/template/spec/template/spec"
         ours, before = added[part.name], additions_in(job_set.annotations, part.name)

@@ -152,6 +152,30 @@ def test_what_the_bot_made_is_known_by_more_than_its_name(house: KubeHouse) -> N
     assert len(running(house)) == 1
 
 
+@AWAY
+def test_a_copy_of_what_the_bot_made_is_its_makers(house: KubeHouse, away: bool) -> None:
+    """It is suspended when it is stopped, and not deleted."""
+    house.api.add_namespace("nlp")
+    ask(house, "k", Recipe(kind=RecipeKind.RUN, image="i", command="c"), gpus=4)
+    house.run(3)
+    (made,) = house.person.get(MADE)["items"]
+    let(
+        house,
+        lambda: house.person.post(JOBS, job_written(made, "copy", suspend=True)),
+        away=away,
+    )
+    assert house.state("copy") is S.RUNNING
+    house.restart()
+    house.run(2)
+    assert names.MADE not in house.job("copy")["metadata"]["annotations"]
+    house.desk.release(ADA.id, house.request("copy").id, key="x")
+    house.run(2)
+    house.step(GRACE)
+    house.run(4)
+    assert house.state("copy") is S.RELEASED
+    assert house.job("copy")["spec"]["suspend"]
+
+
 # ---- JobSets
 
 
@@ -169,6 +193,18 @@ def test_a_copy_of_a_job_set_is_a_request_of_its_own(house: KubeHouse, away: boo
     ]
     assert before.items() <= running(house).items()
     assert house.job_set("copy")["metadata"]["annotations"][names.DECISION] == "R-1002/1"
+
+
+def test_a_copy_of_a_job_set_that_is_to_stop_is_not_to_stop_itself(house: KubeHouse) -> None:
+    house.create_job_set("rl", part("workers", pods=2, gpus=4))
+    house.run(4)
+    house.desk.release(LEA.id, house.request("rl").id, key="x")
+    house.run(2)
+    assert names.STOP_AT in house.job_set("rl")["metadata"]["annotations"]
+    copy_job_set(house, "rl", "copy", suspend=True)
+    house.run(4)
+    assert house.state("copy") is S.RUNNING
+    assert names.STOP_AT not in house.job_set("copy")["metadata"]["annotations"]
 
 
 def test_a_copy_of_a_job_set_that_goes_on_by_itself_is_not_stopped(house: KubeHouse) -> None:
