@@ -301,8 +301,20 @@ def places_for(
     alive = [pod for pod in pods if not pod.finished and not pod.terminating]
     if not gang.whole and len(alive) < len(gang.slots):
         return {}
-    ranks = {pod.uid: pod.index for pod in alive}
+    ranks = _ranks(gang, pods)
     return seats(gang, gang.slots, gang.places, alive, ranks, hosts)
+
+
+def _ranks(gang: Gang, pods: Sequence[PodFacts]) -> dict[str, int | None]:
+    """The place of each pod among those of the run, by uid.
+
+    Indexes that were over before it take no slot, so that those which follow are neighbours.
+    """
+    known = {pod.index for pod in pods if pod.index is not None and is_of_this_run(gang, pod)}
+    order = {index: at for at, index in enumerate(sorted(known))}
+    if len(order) != len(gang.slots):  # some are still to come, or there are more than granted
+        return {pod.uid: pod.index for pod in pods}
+    return {pod.uid: None if pod.index is None else order.get(pod.index) for pod in pods}
 
 
 def seats(

@@ -23,6 +23,14 @@ def end(house: KubeHouse, rank: int, *, exit_code: int = 1) -> None:
     house.run(2)
 
 
+def placed(house: KubeHouse) -> list[str]:
+    """The nodes of the pods that run, by rank."""
+    running = [pod for pod in house.pods() if pod["status"]["phase"] == "Running"]
+    return [
+        pod["spec"]["nodeName"] for pod in sorted(running, key=lambda pod: pod["metadata"]["name"])
+    ]
+
+
 def used(house: KubeHouse) -> float:
     return house.control.read(lambda engine: engine.figures().used)
 
@@ -94,6 +102,27 @@ def test_a_later_attempt_is_of_those_that_can_still_come(house: KubeHouse) -> No
     running = [pod for pod in house.pods() if pod["status"]["phase"] == "Running"]
     assert len(running) == 3
     assert len({pod["spec"]["nodeName"] for pod in running}) == 3
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_the_ranks_that_still_come_are_neighbours(house: KubeHouse, restarts: bool) -> None:
+    begin(house, backoffLimitPerIndex=1)
+    for code in (0, 1):
+        end(house, code, exit_code=code)
+    house.person.patch(JOB, {"spec": {"suspend": True}})
+    house.pass_time(30.0)
+    house.run(6)
+    admission = house.request("train").admission
+    assert admission is not None
+    slots = [node for node, _ in admission.assignments[0].nodes]
+    assert placed(house) == slots
+    if restarts:
+        house.restart()
+        house.run(2)
+    end(house, 2)
+    house.pass_time(30.0)
+    house.run(4)
+    assert placed(house) == slots
 
 
 def test_a_restart_of_the_bot_changes_nothing_of_that(house: KubeHouse) -> None:
