@@ -35,7 +35,7 @@ from bot.control.ticks import Tick, Ticker
 from bot.control.wanted import WhoIsWho
 from bot.desk import Desk
 from bot.hearing import Hearing
-from bot.idle.measure import FindPod
+from bot.idle.measure import FindPod, Vacancies
 from bot.idle.prometheus import Prometheus
 from bot.idle.watch import IdleWatch
 from bot.joining import CannotStart, Joined, hasty, join
@@ -114,10 +114,10 @@ class Bot:
         *,
         background: Background | None = None,
         spool: Spool | None = None,
-        find_pod: FindPod | None = None,
+        gpus: tuple[FindPod, Vacancies] | None = None,
     ) -> None:
         self._core = core
-        self._find_pod = find_pod
+        self._gpus = gpus
         self._settings = settings
         self._spool = spool
         self._workers = new_workers()
@@ -268,18 +268,20 @@ class Bot:
             Tick(name="socket", run=self._listen, every=10.0, limit=60.0),
             Tick(name="retention", run=self._prune, every=3600.0, limit=120.0),
         ]
-        if self._settings.prometheus_url is not None and self._find_pod is not None:
-            watch = self._idle_watch(self._settings.prometheus_url, self._find_pod)
+        if self._gpus is not None:
+            watch = self._idle_watch(*self._gpus)
             ticks.append(Tick(name="idle", run=watch.look, every=300.0, limit=60.0))
         if self._background is not None:
             ticks.append(Tick(name="background", run=self._feed, every=0.5, limit=60.0))
             ticks.append(Tick(name="load", run=self._prune_load, every=30.0, limit=60.0))
         return tuple(ticks)
 
-    def _idle_watch(self, url: str, find_pod: FindPod) -> IdleWatch:
-        token = self._settings.prometheus_token
-        prometheus = Prometheus(url, token=token.get_secret_value() if token else None)
-        return IdleWatch(self._core.control, prometheus, find_pod, self._core.directory.leads)
+    def _idle_watch(self, find_pod: FindPod, vacancies: Vacancies) -> IdleWatch:
+        url, token = self._settings.prometheus_url, self._settings.prometheus_token
+        secret = token.get_secret_value() if token else None
+        prometheus = None if url is None else Prometheus(url, token=secret)
+        leads = self._core.directory.leads
+        return IdleWatch(self._core.control, prometheus, find_pod, vacancies, leads)
 
     def _step(self) -> None:
         self._core.control.step()

@@ -281,9 +281,9 @@ class OverfullArgs(Args):
 class IdleArgs(Args):
     """GPUs that are held and do nothing: the question, or (`over`) what follows without an answer.
 
-    `idle` of `gpus` were busy for less than `below` (0 to 1) of the last `after` seconds. `until`
-    is when the answer is due; `releases` that they are given back without one; `keep` seconds is
-    how long a "keep" holds. `grant` counts the grant that is asked about.
+    `idle` of `gpus` were busy for less than `below` (0 to 1) of the last `after` seconds, `vacant`
+    of those had no pod. `until` is when the answer is due; `releases` that they are given back
+    without one; `keep` seconds is how long a "keep" holds. `grant` counts the grant asked about.
     """
 
     kind: Literal[NoticeKind.IDLE] = NoticeKind.IDLE
@@ -300,6 +300,7 @@ class IdleArgs(Args):
     releases: bool
     over: bool = False
     grant: int | None = None
+    vacant: int = 0
 
 
 class DigestArgs(Args):

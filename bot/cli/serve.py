@@ -89,8 +89,10 @@ def build_bot(settings: Settings) -> Bot:
         aside=True,
     )
     core.control.on_engine = settle_memory
-    find_pod = cluster.find_pod if isinstance(cluster, KubernetesCluster) else None
-    return Bot(core, settings, spool=Spool(spool_path(settings)), find_pod=find_pod)
+    gpus = None
+    if isinstance(cluster, KubernetesCluster):
+        gpus = (cluster.find_pod, cluster.vacancies)
+    return Bot(core, settings, spool=Spool(spool_path(settings)), gpus=gpus)
 
 
 def open_candidate(store: Store) -> Candidate:

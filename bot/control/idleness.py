@@ -217,6 +217,7 @@ def _args(
         releases=releases,
         over=over,
         grant=request.attempt,
+        vacant=use.vacant,
     )
 
 

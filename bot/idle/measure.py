@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.clusters.base import SeenPod
@@ -13,16 +13,23 @@ from scheduler.model import Seconds
 _POINTS, _ENOUGH = 10, 8  # moments of a window, and at how many there must have been a figure
 _UTILISATION = "DCGM_FI_DEV_GPU_UTIL"
 
+Vacancies = Callable[[], Mapping[str, Sequence[Seconds]]]
+"""Since when GPUs of holds have been without a pod, one entry for each, by request."""
+
 FindPod = Callable[[str, str], SeenPod | None]
 """The pod of a namespace and a name, as the cluster has it now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """GPUs of one request that were measured, and how many of them stayed below a threshold."""
+    """GPUs of one request that were measured, and how many of them stayed below a threshold.
+
+    `vacant` of those had no pod all that time: they are a hold's, and not used at all.
+    """
 
     measured: int
     idle: int
+    vacant: int = 0
 
 
 def query(seconds: Seconds) -> str:
@@ -61,6 +68,20 @@ def measure(
         measured[pod.request] += 1
         idle[pod.request] += sample.value < below * 100
     return {one: Use(measured=count, idle=idle[one]) for one, count in sorted(measured.items())}
+
+
+def with_vacant(
+    uses: Mapping[str, Use], vacancies: Mapping[str, Sequence[Seconds]], since: Seconds
+) -> Mapping[str, Use]:
+    """The uses with the GPUs that have no pod, which are idle if they have had none `since`."""
+    found = dict(uses)
+    for request, moments in sorted(vacancies.items()):
+        use = found.get(request, Use(measured=0, idle=0))
+        vacant = sum(moment <= since for moment in moments)
+        found[request] = Use(
+            measured=use.measured + len(moments), idle=use.idle + vacant, vacant=vacant
+        )
+    return found
 
 
 def _ran(pod: SeenPod, since: Seconds) -> bool:

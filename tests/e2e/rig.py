@@ -48,8 +48,10 @@ class Room:
         core.desk.patience = 5.0
         core.desk.foresight.patience = 10.0
         cluster = core.cluster
-        find_pod = cluster.find_pod if isinstance(cluster, KubernetesCluster) else None
-        bot = Bot(core, settings, find_pod=find_pod)
+        gpus = None
+        if isinstance(cluster, KubernetesCluster):
+            gpus = (cluster.find_pod, cluster.vacancies)
+        bot = Bot(core, settings, gpus=gpus)
         bot.start()
         return bot
 

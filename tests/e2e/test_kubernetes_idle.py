@@ -238,6 +238,22 @@ def begin(rig: IdleRig, who: Visitor, what: str) -> str:
     return request
 
 
+def test_a_hold_that_nobody_uses_is_asked_about_and_given_back(rig: IdleRig) -> None:
+    ada = rig.visitor(ADA)
+    request = rig.ask(ada, "/gpu 4 h100 20h team nlp")
+    rig.reach(request, S.RUNNING)
+    rig.look()
+    assert rig.questions(ada) == []
+    rig.pass_time(AFTER + 1.0)
+    rig.look()
+    (question,) = rig.questions(ada)
+    assert "No pod has been on 4 of its 4 GPUs" in question["text"]
+    rig.pass_time(31 * MINUTE)
+    rig.look()
+    rig.reach(request, S.RELEASED)
+    rig.wait_for(ada, f"*Released* · {request}")
+
+
 def test_a_pod_without_figures_is_not_idle(rig: IdleRig) -> None:
     ada = rig.visitor(ADA)
     rig.hold(ada)

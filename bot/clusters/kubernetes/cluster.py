@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from bot.clusters.base import (
     Action,
@@ -134,6 +134,11 @@ class KubernetesCluster:
         with self.mirror.lock:
             pod = self.mirror.pod_named(namespace, name)
             return None if pod is None else seen_pod(pod, self._belonging.whose(pod))
+
+    def vacancies(self) -> Mapping[str, Sequence[Seconds]]:
+        """Since when GPUs of holds have been without a pod, by request. From any thread."""
+        with self.mirror.lock:
+            return {gang.workload: gang.vacant for gang in self._gangs.values() if gang.vacant}
 
     def outside(self, nodes: Iterable[NodeName]) -> tuple[SeenPod, ...]:
         """The GPU pods on some nodes that no request stands for. From any thread."""

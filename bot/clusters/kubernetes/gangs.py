@@ -89,6 +89,7 @@ class Gang:
     taken: dict[NodeName, frozenset[str]] = field(default_factory=dict)
     pinned: dict[str, NodeName] = field(default_factory=dict)
     hurt: set[NodeName] = field(default_factory=set)
+    vacant: list[Seconds] = field(default_factory=list)
     evicted: set[str] = field(default_factory=set)
 
     @property

@@ -104,6 +104,7 @@ class Holds:
                     PodsLost(workload=gang.workload, decision=gang.decision, node=node, at=now)
                 )
         self._expel(pod for pod in pods if _is_astray(gang, pod))
+        _note_vacant(gang, pods, now)
         if gang.stop_at is None and not gang.hurt:
             events += self._taken(gang, pods, now)
             self._let_go(gang, pods)
@@ -238,6 +239,13 @@ def _is_astray(gang: Gang, pod: PodFacts) -> bool:
     decision = decision_of(pod)
     there = pod.node is None or pod.node in gang.nodes
     return decision is not None and not (decision == gang.decision and there)
+
+
+def _note_vacant(gang: Gang, pods: Sequence[PodFacts], now: Seconds) -> None:
+    """Keep since when how many GPUs have had no pod: those that had one last count from now."""
+    used = sum(pod.requests.get(GPU, 0) for pod in pods if not pod.gated or pod.uid in gang.pinned)
+    count = max(0, sum(gang.room.values()) - used)
+    gang.vacant = [*gang.vacant[:count], *[now] * (count - len(gang.vacant))]
 
 
 def _wanted(pod: PodFacts, request: str, most: int, now: Seconds) -> Wanted:

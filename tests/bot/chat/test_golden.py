@@ -360,6 +360,8 @@ def _idle(voice: Voice) -> list[Message]:
         alerts.notice(voice, saying.IDLE.model_copy(update=over), Audience.THREAD),
         alerts.notice(voice, told.model_copy(update=over), Audience.ONCALL),
         alerts.notice(voice, told.model_copy(update=over), Audience.PERSON),
+        alerts.notice(voice, saying.IDLE.model_copy(update={"vacant": 16}), Audience.PERSON),
+        alerts.notice(voice, told.model_copy(update={"vacant": 8}), Audience.PERSON),
     ]
 
 

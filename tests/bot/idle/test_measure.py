@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.clusters.base import SeenPod
-from bot.idle.measure import Use, measure
+from bot.idle.measure import Use, measure, with_vacant
 from bot.idle.prometheus import Sample
 from storage.records import ObjectRef
 
@@ -66,3 +66,13 @@ def test_a_series_without_a_pod_is_nobodys() -> None:
 def test_figures_are_not_counted(more: dict[str, Any]) -> None:
     found = a_pod("nlp", "train-0", **{"request": "R-1001", **more})
     assert measure([gpu("nlp", "train-0", 0.0)], lambda *_: found, 0.05, SINCE) == {}
+
+
+def test_gpus_without_a_pod_count_with_those_that_have_figures() -> None:
+    uses = {"R-1": Use(measured=2, idle=1), "R-2": Use(measured=1, idle=0)}
+    found = with_vacant(uses, {"R-1": (5.0, 10.0, 11.0), "R-3": (1.0,)}, since=10.0)
+    assert found == {
+        "R-1": Use(measured=5, idle=3, vacant=2),
+        "R-2": Use(measured=1, idle=0),
+        "R-3": Use(measured=1, idle=1, vacant=1),
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -28,11 +28,14 @@ def house(tmp_path: Path) -> Iterator[House]:
     built.close()
 
 
-def watch(house: House, prometheus: Prometheus) -> IdleWatch:
+def watch(
+    house: House, prometheus: Prometheus | None, vacant: Mapping[str, Sequence[float]] | None = None
+) -> IdleWatch:
     def find_pod(namespace: str, name: str) -> SeenPod | None:
         return a_pod(namespace, name, name.upper(), since=START) if namespace == "nlp" else None
 
-    return IdleWatch(house.control, prometheus, find_pod, house.core.directory.leads)
+    leads = house.core.directory.leads
+    return IdleWatch(house.control, prometheus, find_pod, lambda: vacant or {}, leads)
 
 
 def running(house: House) -> str:
@@ -67,3 +70,16 @@ def test_without_an_answer_nobody_is_asked(house: House, caplog: pytest.LogCaptu
             looking.look()
     assert house.said("idle") == []
     assert caplog.text.count("idle GPUs are not known") == 1
+
+
+@pytest.mark.parametrize("silent", [False, True], ids=["no Prometheus", "one that is silent"])
+def test_gpus_that_no_pod_is_on_are_asked_about_without_figures(house: House, silent: bool) -> None:
+    request = running(house)
+    begun = house.clock.now()
+    prometheus = Prometheus("http://127.0.0.1:9") if silent else None
+    house.clock.advance(1.0)
+    watch(house, prometheus, {request: (begun, begun)}).look()
+    assert house.said("idle") == []  # for less than the policy's time
+    house.clock.advance(1.0)
+    watch(house, prometheus, {request: (begun, begun)}).look()
+    assert {item.notice.args["vacant"] for item in house.said("idle")} == {2}

@@ -25,15 +25,23 @@ class Idle(Units):
 
     def idle(self, args: notices.IdleArgs, owner: Markup | None) -> Markup:
         """What was measured, and what is asked; `owner` where it is not the reader."""
-        seen = say(
-            "在过去 {after} 里，它的 {gpus} 中有 {idle:,} 张的忙碌时间不到 {below:.0%}。",
-            idle=args.idle,
-            gpus=self.gpus(args.gpus),
-            below=args.below,
-            after=self.span(args.after),
-        )
         whose = say("属于 {owner} （团队 {team}）。", owner=owner, team=args.team)
-        return join("", [seen, whose if owner else Markup(), self._next(args)])
+        return join("", [self._seen(args), whose if owner else Markup(), self._next(args)])
+
+    def _seen(self, args: notices.IdleArgs) -> Markup:
+        gpus, after = self.gpus(args.gpus), self.span(args.after)
+        if args.vacant == args.idle:
+            text = "它的 {gpus} 中有 {idle:,} 张在过去 {after} 里没有任何 pod 使用。"
+            return say(text, idle=args.idle, gpus=gpus, after=after)
+        busy = say(
+            "在过去 {after} 里，它的 {gpus} 中有 {idle:,} 张的忙碌时间不到 {below:.0%}",
+            idle=args.idle,
+            gpus=gpus,
+            below=args.below,
+            after=after,
+        )
+        none = say("，其中 {vacant:,} 张没有任何 pod 使用", vacant=args.vacant)
+        return say("{busy}{none}。", busy=busy, none=none if args.vacant else Markup())
 
     def _next(self, args: notices.IdleArgs) -> Markup:
         if args.over and args.releases:

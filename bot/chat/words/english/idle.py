@@ -25,15 +25,23 @@ class Idle(Units):
 
     def idle(self, args: notices.IdleArgs, owner: Markup | None) -> Markup:
         """What was measured, and what is asked; `owner` where it is not the reader."""
-        seen = say(
-            "{idle:,} of its {gpus} were busy for less than {below:.0%} of the last {after}.",
-            idle=args.idle,
-            gpus=self.gpus(args.gpus),
-            below=args.below,
-            after=self.span(args.after),
-        )
         whose = say("It belongs to {owner} (team {team}).", owner=owner, team=args.team)
-        return join(" ", [seen, whose if owner else Markup(), self._next(args)])
+        return join(" ", [self._seen(args), whose if owner else Markup(), self._next(args)])
+
+    def _seen(self, args: notices.IdleArgs) -> Markup:
+        gpus, after = self.gpus(args.gpus), self.span(args.after)
+        if args.vacant == args.idle:
+            text = "No pod has been on {idle:,} of its {gpus} for {after}."
+            return say(text, idle=args.idle, gpus=gpus, after=after)
+        busy = say(
+            "{idle:,} of its {gpus} were busy for less than {below:.0%} of the last {after}",
+            idle=args.idle,
+            gpus=gpus,
+            below=args.below,
+            after=after,
+        )
+        none = say("; no pod was on {vacant:,} of those", vacant=args.vacant)
+        return say("{busy}{none}.", busy=busy, none=none if args.vacant else Markup())
 
     def _next(self, args: notices.IdleArgs) -> Markup:
         if args.over and args.releases:

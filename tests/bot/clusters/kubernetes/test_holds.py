@@ -291,3 +291,33 @@ def label(house: KubeHouse, name: str, request: str | None, space: str = TEAM) -
     """Somebody says what a pod is for."""
     path = f"/api/v1/namespaces/{space}/pods/{name}"
     house.person.patch(path, {"metadata": {"labels": {"gpubot.dev/request": request}}})
+
+
+# ---- GPUs that no pod is on
+
+
+def test_it_is_known_since_when_gpus_have_had_no_pod(house: KubeHouse) -> None:
+    request = ask(house, "k1", gpus=4)
+    begun = house.clock.now()
+    assert house.cluster.vacancies() == {request: [begun] * 4}
+    house.pass_time(100.0)
+    house.create_pod("a", 3, request=request)
+    house.run()
+    assert house.cluster.vacancies() == {request: [begun]}
+    house.pass_time(100.0)
+    house.api.kubelet.finish(f"{TEAM}/a")
+    house.run()
+    assert house.cluster.vacancies() == {request: [begun, *[begun + 200.0] * 3]}
+    house.create_job("train")
+    house.run(3)
+    assert set(house.cluster.vacancies()) == {request}  # pods of a Job come by themselves
+
+
+def test_after_a_restart_it_counts_from_then(house: KubeHouse) -> None:
+    request = ask(house, "k1", gpus=4)
+    house.pass_time(100.0)
+    house.restart()
+    house.run()
+    assert house.cluster.vacancies() == {request: [house.clock.now()] * 4}
+    release(house, request)
+    assert house.cluster.vacancies() == {}
