@@ -85,6 +85,8 @@ class RefusalCode(enum.StrEnum):
     HOLDS_LESS = "holds-less"
     NOT_A_CHECKPOINT = "not-a-checkpoint"
     OUTGROWN = "outgrown"
+    NOT_PLACED = "not-placed"
+    NODE_NAMED = "node-named"
     GROUP_SHORT = "group-short"
     GROUP_MIXED = "group-mixed"
     GROUP_UNLIKE = "group-unlike"

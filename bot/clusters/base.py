@@ -275,6 +275,21 @@ class NotSaved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NotPlaced:
+    """Pods that were let go found no place where they were granted one; told as it is given up.
+
+    `rules` are those of theirs that no grant looks at. `said` is what the scheduler says. `larger`
+    is a resource of which they ask for more than was granted, with both amounts.
+    """
+
+    ref: ObjectRef
+    rules: tuple[str, ...]
+    said: str
+    at: Seconds
+    larger: tuple[ResourceName, int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outgrown:
     """A running object was made larger than it was granted: its further pods wait. Told once."""
 
@@ -323,6 +338,7 @@ ClusterEvent = (
     | Shrunk
     | Saved
     | NotSaved
+    | NotPlaced
     | Outgrown
     | Wanted
     | Unwanted
@@ -401,6 +417,7 @@ class RemarkReason(enum.StrEnum):
     PREEMPTED = "Preempted"
     REQUEUED = "Requeued"
     IGNORED = "Ignored"
+    UNPLACED = "Unplaced"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,8 @@ class FlawKind(enum.StrEnum):
     cannot start as a whole. ELSEWHERE: its pods are made by another than the cluster's own
     controller for such objects. HELD_NOT: it names a request that has no GPUs for it now.
     HELD_LESS: one that has fewer on any one node than it wants. LINGERS: a node that has failed
-    keeps a pod of it, and no other takes the place of that before it has ended.
+    keeps a pod of it, and no other takes the place of that before it has ended. NODE_NAMED: its
+    template names the node, so that no scheduler is asked, and no gate can hold its pods.
     """
 
     SHORT = "short"
@@ -25,6 +26,7 @@ class FlawKind(enum.StrEnum):
     HELD_NOT = "held-not"
     HELD_LESS = "held-less"
     LINGERS = "lingers"
+    NODE_NAMED = "node-named"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from bot import notices
-from bot.clusters.base import ClusterEvent, NotSaved, Outgrown, Remark, RemarkReason
+from bot.clusters.base import ClusterEvent, NotPlaced, NotSaved, Outgrown, Remark, RemarkReason
 from bot.control.ledger import Ledger
 from bot.plans import refuse
 from bot.views import RefusalCode, Refused
+from scheduler.quantities import write_quantity
 from storage.records import ObjectRef
 
 Sentence = Callable[[notices.NoticeArgs | Refused], str]
@@ -62,29 +63,49 @@ def of_refusals(
 def of_misstatements(seen: Iterable[ClusterEvent], sentence: Sentence) -> list[Remark]:
     """What objects say of themselves, or have become, that cannot be, and is not counted."""
     found = [
-        (event.ref, state, refusal)
+        (event.ref, _reason(event), state, refusal)
         for event in seen
-        if isinstance(event, NotSaved | Outgrown)
+        if isinstance(event, NotSaved | Outgrown | NotPlaced)
         for state, refusal in (_ignored(event),)
     ]
     return [
         Remark(
             ref=ref,
-            reason=RemarkReason.IGNORED,
+            reason=reason,
             state=state,
             warning=True,
             note=partial(sentence, refusal),
         )
-        for ref, state, refusal in found
+        for ref, reason, state, refusal in found
     ]
 
 
-def _ignored(event: NotSaved | Outgrown) -> tuple[str, Refused]:
-    """What tells it from others that are said of the same object, and why it is not counted."""
+def _reason(event: NotSaved | Outgrown | NotPlaced) -> RemarkReason:
+    return RemarkReason.UNPLACED if isinstance(event, NotPlaced) else RemarkReason.IGNORED
+
+
+def _ignored(event: NotSaved | Outgrown | NotPlaced) -> tuple[str, Refused]:
+    """What tells it from others that are said of the same object, and what is wrong."""
+    if isinstance(event, NotPlaced):
+        return f"{event.rules} {event.larger} {event.said}", _not_placed(event)
     if isinstance(event, NotSaved):
         return event.value, _not_saved(event)
     refusal = refuse(RefusalCode.OUTGROWN, granted=event.granted, pods=event.pods)
     return f"{event.granted} of {event.pods}", refusal
+
+
+def _not_placed(event: NotPlaced) -> Refused:
+    if event.larger is None:
+        return refuse(RefusalCode.NOT_PLACED, event.rules, said=event.said)
+    name, asked, granted = event.larger
+    return refuse(
+        RefusalCode.NOT_PLACED,
+        event.rules,
+        said=event.said,
+        resource=name,
+        asked=write_quantity(name, asked),
+        granted=write_quantity(name, granted),
+    )
 
 
 def _not_saved(event: NotSaved) -> Refused:

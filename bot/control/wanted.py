@@ -260,12 +260,14 @@ def _in_chat(refused: Refused, wanted: Wanted, before: Request | None) -> Refuse
     )
 
 
-_OF_CLUSTER = frozenset({FlawKind.ELSEWHERE, FlawKind.LINGERS})
+_OF_CLUSTER = frozenset({FlawKind.ELSEWHERE, FlawKind.LINGERS, FlawKind.NODE_NAMED})
 
 
 def _bad_place(flaw: Flaw) -> Refused:
     if flaw.kind is FlawKind.ELSEWHERE:
         return refuse(RefusalCode.MANAGED_ELSEWHERE, manager=flaw.values[0])
+    if flaw.kind is FlawKind.NODE_NAMED:
+        return refuse(RefusalCode.NODE_NAMED, node=flaw.values[0])
     pod, node = flaw.values
     return refuse(RefusalCode.LINGERS, pod=pod, node=node)
 

@@ -16,6 +16,7 @@ from typing import Any
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.additions import NONE, Additions
 from bot.clusters.kubernetes.connection import Json
+from bot.clusters.kubernetes.placing import refusal_of, rules_of
 from bot.clusters.kubernetes.replicas import (
     LEADER_WORKER_SET,
     STATEFUL_SET,
@@ -94,7 +95,8 @@ class PodFacts:
     waits at our gate. The `owner` of a JobSet's pod is the JobSet, not the Job in between. Of a
     pod of a group, `part` is its role. `family` is what it is a replica of; `trouble` what keeps
     it from being ready on its node. A pod of a LeaderWorkerSet has the labels of a group, its
-    replica, as if its maker had written them; `index` is its number in that.
+    replica, as if its maker had written them; `index` is its number in that. `rules` place it by
+    other pods, kept until it has a node; `unplaced` is why the scheduler finds none.
     """
 
     uid: str
@@ -117,6 +119,8 @@ class PodFacts:
     created: Seconds = 0.0
     begun: Seconds | None = None
     shape: PodShape | None = None
+    rules: tuple[str, ...] = ()
+    unplaced: str = ""
     family: FamilyRef | None = None
     trouble: Trouble | None = None
 
@@ -200,6 +204,7 @@ class PodShape:
     """One pod as its template describes it, without what we have put there.
 
     `written` are its tolerations as they stand there: a list that is only ever replaced whole.
+    `node` is where its maker puts it, past every scheduler.
     """
 
     requests: Amounts
@@ -208,6 +213,7 @@ class PodShape:
     tolerations: tuple[Toleration, ...] = ()
     written: tuple[Json, ...] = ()
     gates: tuple[str, ...] = ()
+    node: str | None = None
 
     def pod_set(self, count: int, name: str = MAIN) -> PodSet:
         """So many pods of this shape, as they are asked for."""
@@ -258,6 +264,8 @@ def pod_of(obj: Json) -> PodFacts:
         terminating=bool(meta.get("deletionTimestamp")),
         gates=gates,
         requests=requests_of(spec, f"pod {meta['namespace']}/{meta['name']}"),
+        rules=() if node else rules_of(spec),
+        unplaced=refusal_of(status),
         owner=owner,
         part=_role_of(owner, labels) if part is None else part,
         index=read_number(index),
@@ -312,6 +320,7 @@ def shape_of(spec: Json, whose: str, ours: Additions = NONE) -> PodShape:
         affinity=tuple(_requirements(term) for term in required.get("nodeSelectorTerms") or ()),
         tolerations=tuple(_tolerations(written)),
         written=written,
+        node=str(spec["nodeName"]) if spec.get("nodeName") else None,
         gates=ours.gates_without([gate["name"] for gate in spec.get("schedulingGates") or ()]),
     )
 

@@ -9,6 +9,7 @@ from bot.clusters.kubernetes.facts import Phase, PodFacts
 from bot.clusters.kubernetes.gangs import Gang, is_granted, is_of_this_run
 from bot.clusters.kubernetes.progress import still_needed
 from bot.clusters.kubernetes.troubles import Trouble, blamed
+from bot.clusters.kubernetes.unplaced import not_placed
 from bot.clusters.kubernetes.works import WorkFacts
 from scheduler.model import Seconds
 
@@ -37,6 +38,7 @@ def given_up(gang: Gang, pods: Sequence[PodFacts], now: Seconds) -> Iterator[Clu
     """That it is given up, as its end will be told, and which nodes that speaks against."""
     yield GivenUp(workload=gang.workload, decision=gang.decision, kind=gang.ending, at=now)
     mine = [pod for pod in pods if is_of_this_run(gang, pod)]
+    yield from not_placed(gang, mine, now)
     there = [pod for pod in mine if not pod.finished or pod.trouble is Trouble.REFUSED]
     for node, evidence in blamed(there):
         if gang.ending is EndKind.LATE or evidence is not Evidence.DOUBTFUL:

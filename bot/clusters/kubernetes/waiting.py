@@ -83,9 +83,12 @@ def unheld(work: WorkFacts | None, pods: Sequence[PodFacts], now: Seconds) -> Wa
 
 
 def _elsewhere(work: WorkFacts | None) -> Flaw | None:
-    if work is None or work.manager is None:
+    if work is None:
         return None
-    return Flaw(kind=FlawKind.ELSEWHERE, values=(work.manager,))
+    if work.manager is not None:
+        return Flaw(kind=FlawKind.ELSEWHERE, values=(work.manager,))
+    node = next((shape.node for shape in work.shapes if shape.node is not None), None)
+    return None if node is None else Flaw(kind=FlawKind.NODE_NAMED, values=(node,))
 
 
 def is_at_gate(pod: PodFacts) -> bool:

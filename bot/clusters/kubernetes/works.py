@@ -84,6 +84,11 @@ class WorkFacts(abc.ABC):
 
     @property
     @abc.abstractmethod
+    def shapes(self) -> tuple[PodShape, ...]:
+        """What its templates describe."""
+
+    @property
+    @abc.abstractmethod
     def pod_sets(self) -> tuple[PodSet, ...]:
         """Its pods, those of one shape together."""
 
@@ -117,6 +122,11 @@ class JobFacts(WorkFacts):
         if self.completions is None:
             return self.pods
         return min(self.pods, max(0, self.completions - self.done - self.lost))
+
+    @property
+    def shapes(self) -> tuple[PodShape, ...]:
+        """It has one template."""
+        return (self.shape,)
 
     @property
     def asked(self) -> tuple[object, ...]:
@@ -249,6 +259,11 @@ class JobSetFacts(WorkFacts):
 
     parts: tuple[ReplicatedJob, ...]
     annotated: bool
+
+    @property
+    def shapes(self) -> tuple[PodShape, ...]:
+        """One for each part."""
+        return tuple(part.shape for part in self.parts)
 
     @property
     def asked(self) -> tuple[object, ...]:

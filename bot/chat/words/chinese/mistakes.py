@@ -10,6 +10,7 @@ from bot.chat.grammar import Expected, GrammarError, Mistake, spell, spell_lease
 from bot.chat.markup import Markup, escape, escape_line, join, say
 from bot.chat.words.chinese.outside import Outside
 from bot.chat.words.chinese.turned_down import TurnedDown
+from bot.chat.words.chinese.unplaced import Unplaced
 from bot.chat.words.figures import Figures
 from bot.views import RefusalCode, Refused
 from scheduler.model import LimitKind
@@ -85,7 +86,7 @@ _EXPECTED: dict[Expected, str] = {
 }
 
 
-class Mistakes(Outside, TurnedDown):
+class Mistakes(Outside, Unplaced, TurnedDown):
     """Answers to what cannot be done; each says that nothing was done."""
 
     def mistake(self, wrong: GrammarError) -> Markup:
@@ -147,6 +148,7 @@ class Mistakes(Outside, TurnedDown):
             RefusalCode.NOT_ON_CALL: self._not_on_call,
             **self.turned_down(),
             **self.not_adopted(),
+            **self.not_placed(),
         }
         why = sentences[refused.code](refused, Figures(refused.args))
         if refused.instead is None:

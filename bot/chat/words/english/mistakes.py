@@ -9,6 +9,7 @@ from bot.chat.grammar import Expected, GrammarError, Mistake, spell, spell_lease
 from bot.chat.markup import Markup, escape, escape_line, join, say
 from bot.chat.words.english.outside import Outside
 from bot.chat.words.english.turned_down import TurnedDown
+from bot.chat.words.english.unplaced import Unplaced
 from bot.chat.words.figures import Figures
 from bot.views import RefusalCode, Refused
 from scheduler.model import LimitKind
@@ -86,7 +87,7 @@ _EXPECTED: dict[Expected, str] = {
 }
 
 
-class Mistakes(Outside, TurnedDown):
+class Mistakes(Outside, Unplaced, TurnedDown):
     """Answers to what cannot be done; each says that nothing was done."""
 
     def mistake(self, wrong: GrammarError) -> Markup:
@@ -143,6 +144,7 @@ class Mistakes(Outside, TurnedDown):
             RefusalCode.TOO_MANY_WAITING: self._too_many,
             **self.turned_down(),
             **self.not_adopted(),
+            **self.not_placed(),
             RefusalCode.NOT_AN_IMAGE: self._not_an_image,
             RefusalCode.COMMAND_TOO_LONG: self._command_too_long,
             RefusalCode.UNKNOWN_PREFERENCE: self._unknown_preference,
