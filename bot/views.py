@@ -28,6 +28,9 @@ class NotReady(Exception):
 CLUSTER = "cluster"
 """Who ends the request of an object that is no more, or waits for us no longer: no person."""
 
+OUTSIDE = "outside"
+"""Who ends the request of what runs on without the label by which it was in our care."""
+
 
 class RefusalCode(enum.StrEnum):
     """Why the desk did not do what was asked."""

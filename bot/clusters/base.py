@@ -101,6 +101,7 @@ class EndKind(enum.StrEnum):
 
     LATE: not all of its pods were ready in time although all had their nodes; UNPLACED: not in
     time because some of them did not get onto theirs; UNMADE: because some were not even made.
+    LEFT: it lost its label and runs on in nobody's care.
     """
 
     FINISHED = "finished"
@@ -110,6 +111,7 @@ class EndKind(enum.StrEnum):
     LATE = "late"
     UNPLACED = "unplaced"
     UNMADE = "unmade"
+    LEFT = "left"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

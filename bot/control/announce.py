@@ -17,7 +17,7 @@ from bot.control.successors import template_of
 from bot.grants import flavor_of, nodes_of
 from bot.places import Domain
 from bot.terms import Terms
-from bot.views import CLUSTER
+from bot.views import CLUSTER, OUTSIDE
 from scheduler.doubts import Doubt, NodeDoubt
 from scheduler.model import (
     Admission,
@@ -70,9 +70,6 @@ def say_ended(ledger: Ledger, request: Request, ran: float) -> None:
     """Tell the thread how a request ended; and its owner, if somebody else ended it."""
     if request.source is Source.TRACE:
         return
-    if request.head is not None:
-        families.say_ended(ledger, request, ran)
-        return
     args = notices.EndedArgs(
         request=request.id,
         name=request.workload.name,
@@ -83,9 +80,15 @@ def say_ended(ledger: Ledger, request: Request, ran: float) -> None:
         gpu_hours=ledger.charged(request.id),
         by=request.ended_by,
     )
+    if request.ended_by == OUTSIDE:  # nobody counts or stops it from now on
+        tell(ledger, f"ended:{request.id}", args, request.id, "oncall")
+    if request.head is not None:
+        families.say_ended(ledger, request, ran)
+        return
     tell(ledger, f"ended:{request.id}", args, request.id, "thread")
     owner = request.workload.owner
-    if request.state in _BY_A_PERSON and request.ended_by not in {None, owner, LOOP, CLUSTER}:
+    nobody = {None, owner, LOOP, CLUSTER, OUTSIDE}
+    if request.state in _BY_A_PERSON and request.ended_by not in nobody:
         put(ledger, f"ended:{request.id}:person", args, Audience.PERSON, request.id, owner)
 
 

@@ -29,6 +29,7 @@ from bot.clusters.base import (
 from bot.control import announce, families, orders
 from bot.control.ledger import LOOP, Ledger
 from bot.control.successors import rest_of, rest_others, series_of
+from bot.views import OUTSIDE
 from scheduler import events
 from scheduler.engine import Engine
 from scheduler.lapse import requeued
@@ -170,7 +171,7 @@ def _gone(engine: Engine, ledger: Ledger, event: Gone) -> None:
         requeue(engine, ledger, request, event.kind)
     else:
         _leave(engine, ledger, request, events.Finished)
-        end(ledger, request, after, reason=f"pods-{event.kind}")
+        end(ledger, request, after, event.kind)
 
 
 def _rest(engine: Engine, ledger: Ledger, request: Request, kind: EndKind) -> Rest | None:
@@ -222,6 +223,8 @@ def after_gone(request: Request, kind: EndKind) -> RequestState:
         return request.ending or S.RELEASED
     if kind is EndKind.FAILED:
         return S.FAILED
+    if kind is EndKind.LEFT:
+        return S.RELEASED
     return S.WAITING
 
 
@@ -270,15 +273,16 @@ def _cause(ledger: Ledger, request: Request, kind: EndKind) -> notices.Cause:
     return _CAUSES.get(kind, "node-lost")
 
 
-def end(ledger: Ledger, request: Request, after: RequestState, *, reason: str) -> None:
+def end(ledger: Ledger, request: Request, after: RequestState, kind: EndKind) -> None:
     """Bring a request to its final state and tell its thread."""
     began = request.started
     ended = ledger.move(
         request.id,
         after,
-        reason=reason,
+        reason=f"pods-{kind}",
         actor=request.ended_by or request.workload.owner,
         lease_ends=None,
+        ended_by=OUTSIDE if kind is EndKind.LEFT else request.ended_by,
     )
     ran = (ledger.at - began).total_seconds() if began else 0.0
     announce.say_ended(ledger, ended, ran)

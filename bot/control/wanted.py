@@ -25,7 +25,7 @@ from bot.plans import laid, named, never_fits, plan, refuse
 from bot.reask import changes_of, demands_more
 from bot.refusals import write_refusal
 from bot.terms import Terms
-from bot.views import CLUSTER, RefusalCode, Refused
+from bot.views import CLUSTER, OUTSIDE, RefusalCode, Refused
 from scheduler.lapse import own
 from scheduler.model import (
     Refusal,
@@ -297,7 +297,7 @@ def _is_news(known: Request | None, wanted: Wanted) -> bool:
     if known is None or known.ref is None:
         return told
     if known.state.final:
-        if known.ended_by == CLUSTER or (
+        if known.ended_by in {CLUSTER, OUTSIDE} or (
             known.ended_by == LOOP and known.state is RequestState.CANCELLED
         ):
             return told

@@ -33,9 +33,10 @@ def _ended(voice: Voice, args: notices.EndedArgs, audience: Audience) -> Message
     told = Markup()
     if audience is Audience.PERSON and by:
         told = voice.words.ended_for_you(args, by)
-    return build(
-        [Lines(voice.words.ended_title(args)), Lines(told), Lines(voice.words.ended(args, by))]
-    )
+    what = [Lines(voice.words.ended_title(args)), Lines(told), Lines(voice.words.ended(args, by))]
+    if audience is Audience.ONCALL:
+        return build([*what, Line(), Lines(voice.words.for_oncall(voice.oncall))])
+    return build(what)
 
 
 def redirected(voice: Voice, message: Message, where: str) -> Message:

@@ -66,7 +66,7 @@ SILENT_AT_MOST = 150.0  # seconds: a watch is heard of each minute, a broken one
 ASKED_AGAIN = 60.0  # seconds after which the end of a gang is asked for once more
 STUCK_AT_MOST = 30.0  # seconds without any write getting through, while some are to be sent
 _CHANGED = frozenset({404, CONFLICT, CHANGED})  # it is another than was decided on: decide anew
-_FOR_GOOD = frozenset({EndKind.FINISHED, EndKind.FAILED})  # it is not tried again
+_FOR_GOOD = frozenset({EndKind.FINISHED, EndKind.FAILED, EndKind.LEFT})  # it is not tried again
 _ENDS_KEPT = 20_000  # so that a decision which is over is not carried out again
 
 
@@ -166,7 +166,9 @@ class KubernetesCluster:
                 nodes=nodes,
                 workloads=tuple(sorted(found, key=lambda one: (one.workload, one.decision))),
                 at=now,
-                objects=jobs | frozenset(self.mirror.pods.items) | self.mirror.expected(),
+                objects=jobs.union(
+                    self.mirror.pods.items, self.mirror.expected(), self.mirror.outlasting()
+                ),
                 foreign=foreign_in(self.mirror, self._bot),
             )
 
@@ -343,13 +345,13 @@ class KubernetesCluster:
         if other is not None:  # what its object says of its decision is not what was decided
             del self._gangs[other.decision]
         self._keep(gang)
+        self._again.add(gang.ref.uid)
         kind = self._kind(gang)
         if isinstance(kind, JobGangs):
             end = kind.start(gang, self._refuse)
             gang.since = now  # also what cannot be written is not waited for without end
         else:
             end = kind.start(gang)
-            self._again.add(gang.ref.uid)
             if gang.ref.adopted:
                 self._unmarked.add(gang.ref.uid)
         if end is not None:
@@ -392,7 +394,7 @@ class KubernetesCluster:
             return None
         gang = gang_of(stop.begun, self._templates, self._bot)
         kind = self._kind(gang)
-        if isinstance(kind, JobGangs) or not kind.has_begun(gang):
+        if not kind.has_begun(gang):
             return None
         self._keep(gang)
         return gang

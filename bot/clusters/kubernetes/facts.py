@@ -55,6 +55,7 @@ _NEVER = Requirement(key="", operator=Operator.IN)  # no node meets it
 _OF_PODS = ("cpu", "memory", "hugepages-")  # what may be said of a pod as a whole
 _CORDONED = "node.kubernetes.io/unschedulable"
 _NO_ASK = (
+    names.LEFT,
     names.ADMITTED,
     names.DECISION,
     names.GRANT,
@@ -158,6 +159,9 @@ class PodFacts:
             if not self.gated or not self.requests.get(GPU, 0):
                 return None
             return replica_key(self.namespace, group) if group and self.is_in_replica else self.uid
+        return self._key(group)
+
+    def _key(self, group: str | None) -> str | None:
         if group is None:
             return self.uid
         counts = self.gated or self.requests.get(GPU, 0) or names.DECISION in self.annotations
@@ -166,6 +170,24 @@ class PodFacts:
         if self.is_in_replica:
             return replica_key(self.namespace, group)
         return f"group:{self.namespace}/{group}"
+
+    @property
+    def left(self) -> str | None:
+        """The decision that it ran by, of a pod whose team's label was taken off since.
+
+        Of those of a Job or JobSet, that has the label.
+        """
+        is_jobs = self.owner is not None and self.owner.kind in {JOB, JOB_SET}
+        if is_jobs or self.finished or names.TEAM in self.labels or names.REQUEST in self.labels:
+            return None
+        return self.annotations.get(names.LEFT) or (
+            None if self.gated else self.annotations.get(names.DECISION)
+        )
+
+    @property
+    def former_unit(self) -> str | None:
+        """What it would be admitted by if it had the label."""
+        return self._key(self.labels.get(names.GROUP))
 
     @property
     def is_in_replica(self) -> bool:

@@ -6,6 +6,7 @@ what has been told or asked for already.
 
 from __future__ import annotations
 
+import enum
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -35,6 +36,14 @@ _ADMISSION = TypeAdapter(Admission)
 _ENDS = {JobEnd.COMPLETE: EndKind.FINISHED, JobEnd.FAILED: EndKind.FAILED}
 
 
+class Whereabouts(enum.Enum):
+    """Where an object is that we see no more. LEFT: it is there, without the team's label."""
+
+    ASKED = enum.auto()
+    LEFT = enum.auto()
+    GONE = enum.auto()
+
+
 @dataclass(slots=True, kw_only=True)
 class Gang:
     """One attempt of a request, from its Start until its end was told.
@@ -54,7 +63,8 @@ class Gang:
     engine knows, None for all. `announced` is what its object says of when it will be stopped: that
     is believed only if it is to be stopped. `asked` is when that was last asked for; `unbegun`: its
     object has answered, after all that was sent, that it never began. `last` is its object as it
-    was when it had ended and was removed.
+    was when it had ended and was removed. `out` are the roles of pods that have left our care;
+    `object` what is known of an object that we see no more.
     """
 
     workload: WorkloadId
@@ -87,6 +97,8 @@ class Gang:
     grown: int = 0
     told: Mapping[str, tuple[NodeName, ...]] | None = None
     taken: dict[NodeName, frozenset[str]] = field(default_factory=dict)
+    out: tuple[str, ...] = ()
+    object: Whereabouts | None = None
     pinned: dict[str, NodeName] = field(default_factory=dict)
     hurt: set[NodeName] = field(default_factory=set)
     vacant: list[Seconds] = field(default_factory=list)
@@ -289,7 +301,7 @@ def is_ready(gang: Gang, pods: Sequence[PodFacts]) -> bool:
     )
     if gang.ordered:
         return good > 0 and good >= sum(not pod.terminating for pod in mine)
-    return good >= len(gang.slots)
+    return good >= len(gang.slots) - len(gang.out)
 
 
 def places_for(

@@ -18,6 +18,7 @@ from bot.clusters.kubernetes.facts import MAIN, PodFacts
 from bot.clusters.kubernetes.fleet import Fleet
 from bot.clusters.kubernetes.gangs import (
     Gang,
+    Whereabouts,
     decision_of,
     end_of,
     form_of,
@@ -60,7 +61,7 @@ class JobGangs:
             return self._make(gang, gang.made, refuse)
         job = self._mirror.work(gang.ref.uid)
         if job is None:
-            return EndKind.STOPPED
+            return None if self.has_begun(gang) else EndKind.STOPPED
         if job.decision == gang.decision:
             gang.seen = True
             pods = self._mirror.pods_of(job.uid)
@@ -82,6 +83,13 @@ class JobGangs:
             )
         )
         return None
+
+    def has_begun(self, gang: Gang) -> bool:
+        """Whether it has pods although we see no object: that is gone, or has left our care."""
+        pods = standing(self._mirror.pods_of(gang.ref.uid), self._fleet.failed)
+        let_go = any(decision_of(pod) == gang.decision for pod in pods)
+        gang.seen = let_go and self._mirror.work(gang.ref.uid) is None
+        return gang.seen
 
     def _send_start(self, gang: Gang) -> None:
         """Send it about the object as it is now, unless that is another than was decided on."""
@@ -127,6 +135,7 @@ class JobGangs:
             except Refused as error:
                 if error.status != CONFLICT:  # 409: an earlier try was done
                     raise
+                self._look_for(gang)
 
         self._writer.put(
             Write(
@@ -236,7 +245,7 @@ class JobGangs:
             return self._look_without(gang, pods)
         if job.decision != gang.decision and not gang.seen:
             return gang.ending if gang.unbegun else None
-        gang.seen = True
+        gang.seen, gang.object = True, None
         if gang.made is not None and job.suspended and job.end is None:
             self._clear(gang)
             return None
@@ -311,12 +320,50 @@ class JobGangs:
     def _look_without(self, gang: Gang, pods: tuple[PodFacts, ...]) -> EndKind | None:
         """How a gang whose object is not there has ended, or is still to begin."""
         if gang.made is not None and not gang.seen:
+            if gang.object is Whereabouts.LEFT and not gang.stopping:
+                return EndKind.LEFT
             written = not self._writer.busy(gang.decision)
             return gang.ending if gang.stopping and written else None
+        there = standing(pods, self._fleet.failed)
+        goes_on = there and gang.stop_at is None and not gang.stopping
+        if goes_on and gang.object is not Whereabouts.GONE:
+            self._ask(gang)
+            return EndKind.LEFT if gang.object is Whereabouts.LEFT else None
         told, gang.bereft = gang.bereft, True
         if gang.made is not None and not gang.stopping:  # its owner has deleted it
             gang.ending = EndKind.FINISHED
-        return gang.ending if told and not standing(pods, self._fleet.failed) else None
+        return gang.ending if told and not there else None
+
+    def _ask(self, gang: Gang) -> None:
+        """Ask for an object that we see no more; our marks are taken off one that has left."""
+        if gang.object is not None:
+            return
+        gang.object = Whereabouts.ASKED
+
+        self._writer.put(
+            Write(
+                about=gang.ref.uid,
+                what=f"look for {gang.decision}",
+                send=lambda: self._look_for(gang),
+                refused=lambda _: self._tell(gang, Whereabouts.GONE),
+            )
+        )
+
+    def _look_for(self, gang: Gang) -> None:
+        """Read it without the selector of its watch, from the writer's thread."""
+        found = self._connection.get(path_of(gang.ref))["metadata"]
+        another = gang.seen and found["uid"] != gang.ref.uid
+        if another or "deletionTimestamp" in found:
+            self._tell(gang, Whereabouts.GONE)
+        elif names.TEAM in (found.get("labels") or {}):
+            gang.object = None  # its watch will say so
+        else:
+            self._connection.patch(path_of(gang.ref), patches.disown(found["uid"]))
+            self._tell(gang, Whereabouts.LEFT)
+
+    def _tell(self, gang: Gang, found: Whereabouts) -> None:
+        gang.object = found
+        self._mirror.note(gang.ref.uid)
 
     def give_up(self, gang: Gang, now: Seconds) -> Iterator[ClusterEvent]:
         """Stop a gang that was not whole in time; why, and which nodes hold it up."""

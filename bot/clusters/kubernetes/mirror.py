@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from bot import mishaps
+from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Json
 from bot.clusters.kubernetes.departed import Departed
 from bot.clusters.kubernetes.facts import Amounts, PodFacts, node_of, pod_of
@@ -124,6 +125,7 @@ class Mirror:
         self._of_owner: dict[str, set[str]] = {}
         self._of_request: dict[str, set[str]] = {}
         self._of_unit: dict[str, set[str]] = {}
+        self._of_left: dict[str, set[str]] = {}
         self._by_name: dict[tuple[str, str], str] = {}
         self._departed, self._departing = Departed(), Departed()
         self._changed_nodes: set[NodeName] = set()
@@ -243,6 +245,20 @@ class Mirror:
             found = [self.pods.items[uid] for uid in self._of_unit.get(key, ())]
         return tuple(sorted(found, key=lambda pod: (pod.name, pod.uid)))
 
+    def left_by(self, decision: str) -> tuple[PodFacts, ...]:
+        """The pods that a decision let go and that have left our care, by name and uid."""
+        with self.lock:
+            found = [self.pods.items[uid] for uid in self._of_left.get(decision, ())]
+        return tuple(sorted(found, key=lambda pod: (pod.name, pod.uid)))
+
+    def outlasting(self) -> frozenset[str]:
+        """The uids or keys of what has pods that we let go, whether we see it or not."""
+        with self.lock:
+            left = [self.pods.items[uid] for uids in self._of_left.values() for uid in uids]
+            keys = {pod.former_unit for pod in left}
+        owners = self.owners_of(lambda pod: pod.occupies and names.DECISION in pod.annotations)
+        return owners | {key for key in keys if key is not None}
+
     def set_of(self, key: str) -> SetFacts | None:
         """The LeaderWorkerSet that the replica of this key is of, as far as we see it."""
         read = read_key(key)
@@ -320,6 +336,8 @@ class Mirror:
             found.append((self._of_request, pod.request))
         if pod.unit is not None:
             found.append((self._of_unit, pod.unit))
+        if pod.left is not None:
+            found.append((self._of_left, pod.left))
         return found
 
     def _note(self, pod: PodFacts) -> None:
@@ -331,6 +349,8 @@ class Mirror:
             self._changed_owners.add(hold_key(pod.request))
         if pod.unit is not None:
             self._changed_units.add(pod.unit)
+        if pod.left is not None and pod.former_unit is not None:
+            self._changed_units.add(pod.former_unit)
 
 
 def _name(obj: Json) -> str:

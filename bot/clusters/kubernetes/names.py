@@ -31,6 +31,7 @@ CHECKPOINTED = PREFIX + "checkpointed-at"  # by people's work: when it last save
 ADMITTED = PREFIX + "admitted"  # the request's id, on what the bot let start
 DECISION = PREFIX + "decision"  # id of the decision that was carried out last
 GRANT = PREFIX + "grant"  # that decision's placement, as JSON
+LEFT = PREFIX + "left"  # the decision that a pod ran by when its team's label was taken off
 MADE = PREFIX + "made"  # on what the bot made itself, for /gpu run and /gpu debug
 PINNED = PREFIX + "pinned"  # the selector's host and the gate are ours, not its maker's
 REDEEMED = PREFIX + "redeemed"  # the hold that a pod was let go for, whatever its label says since

@@ -198,6 +198,12 @@ def let_go(
     return {"metadata": {"uid": pod.uid, "annotations": marks}, "spec": spec}
 
 
+def disown(uid: str, decision: str | None = None) -> Json:
+    """Take our marks off what has left our care; a pod shows by which `decision` it ran."""
+    gone = dict.fromkeys((names.ADMITTED, names.DECISION, names.GRANT, names.STOP_AT))
+    return {"metadata": {"uid": uid, "annotations": {**gone, names.LEFT: decision}}}
+
+
 def _start_marks(gang: Gang) -> dict[str, str]:
     added = {} if gang.added is None else {names.PINNED: gang.added}
     return {**_grant_marks(gang), **added}

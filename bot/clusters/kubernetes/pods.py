@@ -137,11 +137,12 @@ class PodGangs:
     def start(self, gang: Gang) -> EndKind | None:
         """Let the pods go that are not gone yet; how it ended if it has."""
         pods = self.pods_of(gang)
-        if not pods and not self._mirror.expects(gang.ref.uid):
+        left = self._mirror.left_by(gang.decision)
+        if not pods and not left and not self._mirror.expects(gang.ref.uid):
             return EndKind.STOPPED
-        if gang.marks is not None:
+        if gang.marks is not None and pods:
             self._mark(pods[0], gang.marks)
-        gang.whole = any(decision_of(pod) == gang.decision for pod in pods)
+        gang.whole = bool(left) or any(decision_of(pod) == gang.decision for pod in pods)
         begun = gang.whole or gang.ref.adopted  # then a node has time to be ready again
         if not begun and not all(map(self._fleet.ready, gang.nodes)):
             return EndKind.LOST
@@ -150,12 +151,15 @@ class PodGangs:
     def has_begun(self, gang: Gang) -> bool:
         """Whether pods of it were let go that are not over."""
         pods = self.pods_of(gang)
+        if self._mirror.left_by(gang.decision):
+            return True
         return any(self._was_let_go(gang, pod) and not pod.finished for pod in pods)
 
     def stop(self, gang: Gang, grace: Seconds, now: Seconds) -> None:
         """Have its pods evicted when its grace is over."""
         if gang.stop_at is None:
-            ready = any(pod.ready for pod in standing(self.pods_of(gang), self._fleet.failed))
+            there = (*self.pods_of(gang), *self._mirror.left_by(gang.decision))
+            ready = any(pod.ready for pod in standing(there, self._fleet.failed))
             gang.stop_at = now + grace if ready else now
             if gang.stop_at <= now:
                 self.suspend(gang)
@@ -191,6 +195,10 @@ class PodGangs:
         """Let pods go, tell what is new; how it ended if it has."""
         pods = [pod for pod in self.pods_of(gang) if not self._is_newcomer(gang, pod)]
         lost = self._fleet.failed
+        left = self._let_out(gang)
+        if left and not standing(pods, lost):
+            shown = all(names.DECISION not in pod.annotations for pod in left)
+            return EndKind.LEFT if shown else None
         if self._is_restarting(gang, pods, now):
             gang.whole = False  # all of its pods come anew, and start together
         elif not standing(pods, lost) and all(pod.finished or pod.node in lost for pod in pods):
@@ -217,6 +225,32 @@ class PodGangs:
             events.append(Started(workload=gang.workload, decision=gang.decision, at=now))
         events += news_of(gang, None, pods, now)
         return None
+
+    def _let_out(self, gang: Gang) -> tuple[PodFacts, ...]:
+        """Its pods whose label was taken off, which are let out of our care.
+
+        What was told to stop is stopped all the same.
+        """
+        if gang.stopping or gang.stop_at is not None:
+            return ()
+        left = self._mirror.left_by(gang.decision)
+        gang.out = tuple(role_of(pod) for pod in left if is_granted(gang, pod))
+        for pod in left:
+            if names.DECISION in pod.annotations:
+                self._disown(pod, gang.decision)
+        return left
+
+    def _disown(self, pod: PodFacts, decision: str) -> None:
+        body = patches.disown(pod.uid, decision)
+        if not self._writer.busy(pod.uid):
+            self._writer.put(
+                Write(
+                    about=pod.uid,
+                    what=f"let {pod.name} out",
+                    send=lambda: self._connection.patch(pod.path, body),
+                    moot=self._mirror.is_without(pod.uid),
+                )
+            )
 
     def _is_restarting(self, gang: Gang, pods: Sequence[PodFacts], now: Seconds) -> bool:
         """Whether a replica, which nobody stops, is without pods between two of its runs."""
@@ -267,9 +301,11 @@ class PodGangs:
         What was let go in an earlier run is not among them.
         """
         adopted = self._mirror.pods.items.get(gang.ref.uid) if gang.ref.adopted else None
-        if adopted is not None:
+        if adopted is not None and adopted.left is None:
             return (adopted,)
         pods = self._mirror.pods_of_unit(gang.ref.uid)
+        if gang.stopping or gang.stop_at is not None:
+            pods += self._mirror.left_by(gang.decision)
         return tuple(pod for pod in pods if is_of_this_run(gang, pod))
 
     def _gone_of(self, gang: Gang) -> Iterator[PodFacts]:

@@ -160,7 +160,7 @@ def _left(
         need = needed(job, pods)
     elif job is None:
         pods = [pod for pod in pods if is_granted(gang, pod) and role_of(pod) == part.name]
-        need -= sum(pod.phase is Phase.SUCCEEDED for pod in pods)
+        need -= sum(pod.phase is Phase.SUCCEEDED for pod in pods) + gang.out.count(part.name)
     held = Counter(pod.node for pod in pods if pod.occupies)
     going = {pod.uid for pod in pods if pod.node is None and not pod.finished}
     held += Counter(node for uid, node in gang.pinned.items() if uid in going)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable
 
-from bot import notices
-from bot.chat.cards import alerts
+from bot import notices, views
+from bot.chat.cards import alerts, requests
 from bot.chat.message import Message
 from bot.chat.voice import Voice
 from storage.records import Audience
@@ -35,6 +36,10 @@ FOREIGN = notices.ForeignArgs(
 _ONE = FOREIGN.model_copy(update={"objects": FOREIGN.objects[:1], "count": 1, "gpus": 32})
 
 
+LEFT = saying.ENDED.model_copy(update={"by": views.OUTSIDE})
+_CARD = dataclasses.replace(saying.CARDS["gone"], ended_by=views.OUTSIDE)
+
+
 def messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]]]:
     """Each by its name, as the golden files have them."""
     yield (
@@ -47,4 +52,12 @@ def messages(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]
     yield (
         "foreign",
         lambda: [alerts.notice(voice, each, Audience.ONCALL) for each in (FOREIGN, _ONE)],
+    )
+    yield (
+        "ended-left",
+        lambda: [
+            alerts.notice(voice, LEFT, Audience.THREAD),
+            alerts.notice(voice, LEFT, Audience.ONCALL),
+            requests.card(voice, _CARD),
+        ],
     )

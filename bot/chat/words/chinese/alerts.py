@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from bot import notices
 from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.chinese.standing import Standing
-from bot.views import CLUSTER
 from scheduler.model import Figure, PreemptionRule, Verdict, WaitReason
 from storage.records import RecipeKind
 from storage.states import RequestState
@@ -316,7 +315,7 @@ class Alerts(Standing):
     def ended(self, args: notices.EndedArgs, by: Markup | None) -> Markup:
         """How it ended and what it used."""
         state = RequestState(args.state)
-        gone = self.gone() if args.by == CLUSTER else Markup()
+        gone = self.gone(args.by)
         who = say("（由 {by} 操作）", by=by) if by and not gone else Markup()
         if args.ran <= 0 and args.gpu_hours <= 0:
             text = "{state}{who}，还没有启动过。{gone}"

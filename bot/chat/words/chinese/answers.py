@@ -74,6 +74,7 @@ _STORY: dict[str, str] = {
     "pods-finished": "pod 已完成",
     "pods-failed": "pod 失败",
     "pods-stopped": "pod 被停止",
+    "pods-left": "标签被去掉",
     "pods-lost": "pod 随节点丢失",
     "pods-late": "pod 没有按时就绪",
     "pods-unplaced": "pod 没有按时排到节点上",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.chinese.families import Families
-from bot.views import CLUSTER, Boost, CardView
+from bot.views import CLUSTER, OUTSIDE, Boost, CardView
 from scheduler.model import Spend
 from storage.records import RecipeKind
 from storage.states import RequestState
@@ -182,15 +182,22 @@ class Standing(Families):
         ran = Markup()
         if card.started is not None and card.ended is not None:
             ran = say("，共运行 {span}", span=self.span(card.ended - card.started))
-        gone = self.gone() if card.ended_by == CLUSTER else Markup()
+        gone = self.gone(card.ended_by)
         by = say("（由 {who} 操作）", who=ended_by) if ended_by and not gone else Markup()
         state = self.state(card.state)
         text = "{state}{by}，{when}{ran}。{gone}"
         return say(text, state=state, by=by, when=when, ran=ran, gone=gone)
 
-    def gone(self) -> Markup:
-        """Why something ended that nobody ended in chat."""
-        return say("它所代表的对象已不在集群中，或已被他人放行。")
+    def gone(self, by: str | None) -> Markup:
+        """Why something ended that nobody ended in chat; empty where somebody did."""
+        if by == CLUSTER:
+            return say("它所代表的对象已不在集群中，或已被他人放行。")
+        if by == OUTSIDE:
+            return say(
+                "它的标签 `gpubot.dev/team` 在运行中被去掉：它在机器人之外继续运行，"
+                "它的卡算作已占用。"
+            )
+        return Markup()
 
     def row(self, card: CardView, owner: Markup | None = None) -> Markup:
         """A card in one line, for lists; `owner` where it is not the reader."""

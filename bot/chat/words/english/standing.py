@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.chat.markup import Markup, date, join, say
 from bot.chat.words.english.families import Families
-from bot.views import CLUSTER, Boost, CardView
+from bot.views import CLUSTER, OUTSIDE, Boost, CardView
 from scheduler.model import Spend
 from storage.records import RecipeKind
 from storage.states import RequestState
@@ -179,15 +179,23 @@ class Standing(Families):
         ran = Markup()
         if card.started is not None and card.ended is not None:
             ran = say(", after running {span}", span=self.span(card.ended - card.started))
-        gone = say(" {gone}", gone=self.gone()) if card.ended_by == CLUSTER else Markup()
+        why = self.gone(card.ended_by)
+        gone = say(" {gone}", gone=why) if why else why
         by = say(" by {who}", who=ended_by) if ended_by and not gone else Markup()
         state = self.state(card.state)
         text = "{state}{by} {when}{ran}.{gone}"
         return say(text, state=state, by=by, when=when, ran=ran, gone=gone)
 
-    def gone(self) -> Markup:
-        """Why something ended that nobody ended in chat."""
-        return say("What it stood for is gone from the cluster, or was let go there by others.")
+    def gone(self, by: str | None) -> Markup:
+        """Why something ended that nobody ended in chat; empty where somebody did."""
+        if by == CLUSTER:
+            return say("What it stood for is gone from the cluster, or was let go there by others.")
+        if by == OUTSIDE:
+            return say(
+                "Its label `gpubot.dev/team` was taken off while it ran: it runs on outside the "
+                "bot, and its GPUs count as occupied."
+            )
+        return Markup()
 
     def row(self, card: CardView, owner: Markup | None = None) -> Markup:
         """A card in one line, for lists; `owner` where it is not the reader."""
