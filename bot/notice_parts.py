@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import enum
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
+
+Cause = Literal[
+    "preempted", "node-lost", "failed", "drained", "late", "unplaced", "unmade", "stopped", "taken"
+]
+"""Why somebody waits again."""
 
 
 class NoticeKind(enum.StrEnum):

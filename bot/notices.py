@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from bot.asks import Period
 from bot.fields import FieldChange
-from bot.notice_parts import Args, HitArgs, NoticeKind, Party
+from bot.notice_parts import Args, Cause, HitArgs, NoticeKind, Party
 from bot.notices_by_hand import (
     DisplacedArgs,
     InterventionArgs,
@@ -32,11 +32,6 @@ from bot.notices_of_cluster import (
 from scheduler.layout import AfterLease
 from scheduler.model import Basis, PreemptionRule, RestCause, WaitReason
 from storage.records import RecipeKind
-
-Cause = Literal[
-    "preempted", "node-lost", "failed", "drained", "late", "unplaced", "unmade", "stopped", "taken"
-]
-"""Why somebody waits again."""
 
 
 class CardArgs(Args):

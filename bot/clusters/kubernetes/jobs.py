@@ -39,6 +39,7 @@ from scheduler.model import Admission, NodeName, Seconds
 
 log = logging.getLogger(__name__)
 
+_OTHER = frozenset({404, CONFLICT, 422})  # there is none of this uid
 CHANGED = 410  # our own word, as a status, for "it is no longer what was decided on"
 
 
@@ -350,15 +351,21 @@ class JobGangs:
         )
 
     def _look_for(self, gang: Gang) -> None:
-        """Read it without the selector of its watch, from the writer's thread."""
-        found = self._connection.get(path_of(gang.ref))["metadata"]
-        another = gang.seen and found["uid"] != gang.ref.uid
-        if another or "deletionTimestamp" in found:
+        """Find it without the selector of its watch, from the writer's thread."""
+        path, uid = path_of(gang.ref), gang.ref.uid if gang.seen else None
+        try:
+            found = self._connection.patch(path, patches.look(uid))["metadata"]
+        except Refused as error:
+            if error.status not in _OTHER:
+                raise
+            self._tell(gang, Whereabouts.GONE)
+            return
+        if "deletionTimestamp" in found:
             self._tell(gang, Whereabouts.GONE)
         elif names.TEAM in (found.get("labels") or {}):
             gang.object = None  # its watch will say so
         else:
-            self._connection.patch(path_of(gang.ref), patches.disown(found["uid"]))
+            self._connection.patch(path, patches.disown(found["uid"]))
             self._tell(gang, Whereabouts.LEFT)
 
     def _tell(self, gang: Gang, found: Whereabouts) -> None:

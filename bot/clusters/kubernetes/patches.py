@@ -204,6 +204,11 @@ def disown(uid: str, decision: str | None = None) -> Json:
     return {"metadata": {"uid": uid, "annotations": {**gone, names.LEFT: decision}}}
 
 
+def look(uid: str | None) -> Json:
+    """Change nothing: the answer is the object of this uid, if there is one, watched or not."""
+    return {"metadata": {} if uid is None else {"uid": uid}}
+
+
 def _start_marks(gang: Gang) -> dict[str, str]:
     added = {} if gang.added is None else {names.PINNED: gang.added}
     return {**_grant_marks(gang), **added}

@@ -23,6 +23,7 @@ _TOLD = (
     names.GRANT,
     names.MADE,
     names.STOP_AT,
+    names.LEFT,
     names.FORMER,
 )
 

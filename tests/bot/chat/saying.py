@@ -53,9 +53,8 @@ def person(person_id: str) -> Person | None:
     return Person(id=person_id, name=name, teams=("nlp",), role=Role.RESEARCHER) if name else None
 
 
-VOICE = Voice(
-    words=words_for("en-US"), people=People(person), oncall_group="S0ONCALL", channel="C0GPU"
-)
+_SAID = words_for("en-US")
+VOICE = Voice(words=_SAID, people=People(person), oncall_group="S0ONCALL", channel="C0GPU")
 
 QUOTA = Verdict(
     reason=WaitReason.QUOTA,
