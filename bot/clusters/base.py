@@ -227,10 +227,9 @@ class SeenPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """GPUs of a node that a hold has no pods on were taken by pods that no request stands for.
+    """GPUs of a node that a hold has no pods on were taken by pods (`by`) outside the bot; once.
 
-    Each once, for the pods (`by`) that are there. `vacant`: the hold has none of its own on the
-    node; `bare`: nor anywhere else. `seen` is the node with all that others hold of it.
+    `vacant`: the hold has no pods on the node; `bare`: nor anywhere. `seen` is how the node is.
     """
 
     workload: WorkloadId
