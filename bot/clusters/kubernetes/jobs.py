@@ -352,7 +352,12 @@ class JobGangs:
 
     def _look_for(self, gang: Gang) -> None:
         """Find it without the selector of its watch, from the writer's thread."""
-        path, uid = path_of(gang.ref), gang.ref.uid if gang.seen else None
+        path, uid = path_of(gang.ref), gang.ref.uid
+        if not gang.seen:  # what we made has no uid before it is seen, but for its pods
+            owners = self._mirror.owners_of(lambda pod: decision_of(pod) == gang.decision)
+            uid = min(owners, default="")
+        if not uid:
+            return
         try:
             found = self._connection.patch(path, patches.look(uid))["metadata"]
         except Refused as error:

@@ -204,9 +204,9 @@ def disown(uid: str, decision: str | None = None) -> Json:
     return {"metadata": {"uid": uid, "annotations": {**gone, names.LEFT: decision}}}
 
 
-def look(uid: str | None) -> Json:
+def look(uid: str) -> Json:
     """Change nothing: the answer is the object of this uid, if there is one, watched or not."""
-    return {"metadata": {} if uid is None else {"uid": uid}}
+    return {"metadata": {"uid": uid}}
 
 
 def _start_marks(gang: Gang) -> dict[str, str]:
