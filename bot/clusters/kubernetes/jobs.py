@@ -33,13 +33,13 @@ from bot.clusters.kubernetes.gangs import (
 from bot.clusters.kubernetes.lateness import ending_of, given_up, refusals
 from bot.clusters.kubernetes.mirror import Mirror
 from bot.clusters.kubernetes.progress import is_on, news_of
+from bot.clusters.kubernetes.search import Search
 from bot.clusters.kubernetes.works import JobFacts, WorkFacts
 from bot.clusters.kubernetes.writing import CONFLICT, Write, Writer
 from scheduler.model import Admission, NodeName, Seconds
 
 log = logging.getLogger(__name__)
 
-_OTHER = frozenset({404, CONFLICT, 422})  # there is none of this uid
 CHANGED = 410  # our own word, as a status, for "it is no longer what was decided on"
 
 
@@ -54,6 +54,7 @@ class JobGangs:
         self, connection: Connection, mirror: Mirror, writer: Writer, fleet: Fleet
     ) -> None:
         self._connection, self._mirror, self._writer = connection, mirror, writer
+        self._search = Search(connection, mirror, writer)
         self._fleet = fleet
 
     def start(self, gang: Gang, refuse: Refuse) -> EndKind | None:
@@ -136,7 +137,7 @@ class JobGangs:
             except Refused as error:
                 if error.status != CONFLICT:  # 409: an earlier try was done
                     raise
-                self._look_for(gang)
+                self._search.look_for(gang)
 
         self._writer.put(
             Write(
@@ -328,54 +329,12 @@ class JobGangs:
         there = standing(pods, self._fleet.failed)
         goes_on = there and gang.stop_at is None and not gang.stopping
         if goes_on and gang.object is not Whereabouts.GONE:
-            self._ask(gang)
+            self._search.ask(gang)
             return EndKind.LEFT if gang.object is Whereabouts.LEFT else None
         told, gang.bereft = gang.bereft, True
         if gang.made is not None and not gang.stopping:  # its owner has deleted it
             gang.ending = EndKind.FINISHED
         return gang.ending if told and not there else None
-
-    def _ask(self, gang: Gang) -> None:
-        """Ask for an object that we see no more; our marks are taken off one that has left."""
-        if gang.object is not None:
-            return
-        gang.object = Whereabouts.ASKED
-
-        self._writer.put(
-            Write(
-                about=gang.ref.uid,
-                what=f"look for {gang.decision}",
-                send=lambda: self._look_for(gang),
-                refused=lambda _: self._tell(gang, Whereabouts.GONE),
-            )
-        )
-
-    def _look_for(self, gang: Gang) -> None:
-        """Find it without the selector of its watch, from the writer's thread."""
-        path, uid = path_of(gang.ref), gang.ref.uid
-        if not gang.seen:  # what we made has no uid before it is seen, but for its pods
-            owners = self._mirror.owners_of(lambda pod: decision_of(pod) == gang.decision)
-            uid = min(owners, default="")
-        if not uid:
-            return
-        try:
-            found = self._connection.patch(path, patches.look(uid))["metadata"]
-        except Refused as error:
-            if error.status not in _OTHER:
-                raise
-            self._tell(gang, Whereabouts.GONE)
-            return
-        if "deletionTimestamp" in found:
-            self._tell(gang, Whereabouts.GONE)
-        elif names.TEAM in (found.get("labels") or {}):
-            gang.object = None  # its watch will say so
-        else:
-            self._connection.patch(path, patches.disown(found["uid"]))
-            self._tell(gang, Whereabouts.LEFT)
-
-    def _tell(self, gang: Gang, found: Whereabouts) -> None:
-        gang.object = found
-        self._mirror.note(gang.ref.uid)
 
     def give_up(self, gang: Gang, now: Seconds) -> Iterator[ClusterEvent]:
         """Stop a gang that was not whole in time; why, and which nodes hold it up."""
