@@ -22,7 +22,6 @@ from scheduler.model import (
     PreemptionRule,
     QueueName,
     Reservation,
-    RestCause,
     TeamName,
     Verdict,
     WaitReason,
@@ -325,25 +324,6 @@ ENDED = notices.EndedArgs(
 REQUEUED = notices.RequeuedArgs(
     request="R-1001", name="night-sweep", owner=BOB, cause="preempted", position=2
 )
-RESTS = REQUEUED.model_copy(
-    update={
-        "cause": "late",
-        "rest": notices.RestArgs(cause=RestCause.LATE, tries=2, most=4, until=NOW + HOUR),
-    }
-)
-HELD = REQUEUED.model_copy(
-    update={
-        "cause": "late",
-        "rest": notices.RestArgs(cause=RestCause.LATE, tries=4, most=4, until=None),
-    }
-)
-UNMADE = HELD.model_copy(
-    update={
-        "cause": "unmade",
-        "rest": notices.RestArgs(cause=RestCause.UNMADE, tries=4, most=4, until=None),
-    }
-)
-TEMPLATE_HELD = HELD.model_copy(update={"what": "Deployment", "where": "nlp/chat"})
 FLIPPED = notices.FlippedArgs(one="R-1001", other="R-1042", times=2)
 REPAIRED = notices.RepairedArgs(
     request="R-1042",

@@ -33,6 +33,7 @@ from tests.bot.chat import (
     outsiders,
     refusing,
     replicas,
+    resting,
     saying,
 )
 from tests.bot.chat import interventions as orders
@@ -236,10 +237,10 @@ def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]
     yield "ended-gone", lambda: [alerts.notice(voice, one, Audience.THREAD) for one in gone]
     yield "ended-owner", _notice(voice, saying.ENDED, Audience.PERSON)
     yield "requeued", _notice(voice, saying.REQUEUED, Audience.THREAD)
-    yield "requeued-rests", _notice(voice, saying.RESTS, Audience.THREAD)
-    yield "requeued-held", _notice(voice, saying.HELD, Audience.PERSON)
-    yield "requeued-unmade", _notice(voice, saying.UNMADE, Audience.PERSON)
-    yield "template-held", _notice(voice, saying.TEMPLATE_HELD, Audience.PERSON)
+    yield "requeued-rests", _notice(voice, resting.RESTS, Audience.THREAD)
+    yield "requeued-held", _notice(voice, resting.HELD, Audience.PERSON)
+    yield "requeued-unmade", _notice(voice, resting.UNMADE, Audience.PERSON)
+    yield "template-held", _notice(voice, resting.TEMPLATE_HELD, Audience.PERSON)
     yield "flipped", _notice(voice, saying.FLIPPED, Audience.ONCALL)
     yield "repaired", _notice(voice, saying.REPAIRED, Audience.THREAD)
     for how in ("whole", "held"):
