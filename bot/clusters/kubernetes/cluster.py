@@ -423,7 +423,8 @@ class KubernetesCluster:
                 self._kind(gang).suspend(gang)
                 self._again.add(gang.ref.uid)  # there may be nothing left to write
             elif gang.stop_at is None and late:
-                self._give_up(gang, now)
+                kind = self._kind(gang)
+                self._events += () if isinstance(kind, Holds) else kind.give_up(gang, now)
                 self._again.add(gang.ref.uid)
                 self._touched |= gang.nodes
 
@@ -440,11 +441,6 @@ class KubernetesCluster:
             kind.insist(gang)
         else:
             kind.suspend(gang)
-
-    def _give_up(self, gang: Gang, now: Seconds) -> None:
-        kind = self._kind(gang)
-        if not isinstance(kind, Holds):
-            self._events += kind.give_up(gang, now)
 
     # ---- keeping count
 
