@@ -257,11 +257,12 @@ class RepairedArgs(Args):
 
 
 class NodeFailedArgs(Args):
-    """A node failed; to on-call, once a node, with everybody who was hit."""
+    """A node failed, or is `leaving`; to on-call, once a node, with everybody who was hit."""
 
     kind: Literal[NoticeKind.NODE_FAILED] = NoticeKind.NODE_FAILED
     node: str
     hit: tuple[HitArgs, ...]
+    leaving: bool = False
 
 
 class OverfullArgs(Args):

@@ -142,10 +142,14 @@ class NodeGone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFailed:
-    """Every pod on a node is gone for good. Its NodeSeen (not ready) or NodeGone is told too."""
+    """Every pod on a node is gone for good, or has to go: it is `leaving`, but there for a while.
+
+    Its NodeSeen (which takes nothing) or NodeGone is told too.
+    """
 
     name: NodeName
     at: Seconds
+    leaving: bool = False
 
 
 class Evidence(enum.StrEnum):

@@ -185,9 +185,9 @@ def say_nodes_failed(
     ledger: Ledger,
     moved: Mapping[WorkloadId, Sequence[NodeName]],
     decisions: Decisions,
-    failed: Sequence[NodeName],
+    failed: Mapping[NodeName, bool],
 ) -> None:
-    """Tell on-call of each failed node, once, with everybody who was hit.
+    """Tell on-call of each failed node, and of each that is leaving, with everybody who was hit.
 
     `moved` says where the pods of a repaired gang went.
     """
@@ -200,7 +200,8 @@ def say_nodes_failed(
         for node in eviction.lost:
             hit.setdefault(node, []).append(_hit(ledger, eviction.workload, ()))
     for node, those in sorted(hit.items()):
-        args = notices.NodeFailedArgs(node=node, hit=tuple(those))
+        leaving = failed.get(node, False)
+        args = notices.NodeFailedArgs(node=node, hit=tuple(those), leaving=leaving)
         put(ledger, f"node-failed:{node}:{ledger.now}", args, Audience.ONCALL, None)
 
 

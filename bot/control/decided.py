@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bot.clusters.base import Replace, Start, Stop
 from bot.control import announce
@@ -24,12 +24,13 @@ def take_down(
     ledger: Ledger,
     terms: Terms,
     decisions: Decisions,
-    failed: Sequence[NodeName] = (),
+    failed: Mapping[NodeName, bool] | None = None,
 ) -> None:
-    """Have everything one cycle decided stored, said and done; `failed` are nodes that did.
+    """Have everything one cycle decided stored, said and done.
 
-    What lost nodes is mended or stopped first: the order of the cluster's actions is that of
-    the decisions. Who starts and is stopped in one cycle starts before he is stopped.
+    `failed` are the nodes that did, and whether each is leaving. What lost nodes is mended or
+    stopped first: the order of the cluster's actions is that of the decisions. Who starts and is
+    stopped in one cycle starts before he is stopped.
     """
     ledger.load(
         [r.workload for r in decisions.repairs]
@@ -41,7 +42,7 @@ def take_down(
     moved = {repair.workload: _repair(ledger, repair) for repair in decisions.repairs}
     for eviction in decisions.evictions:
         _evict(ledger, terms, eviction)
-    announce.say_nodes_failed(ledger, moved, decisions, failed)
+    announce.say_nodes_failed(ledger, moved, decisions, failed or {})
     started = {admission.workload for admission in decisions.admissions}
     _stop(ledger, terms, [p for p in decisions.preemptions if p.target not in started])
     announce.say_flipped(ledger, decisions.flips)

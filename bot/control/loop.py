@@ -270,7 +270,7 @@ class Control:
             for order in asked:
                 self._carry_out(engine, ledger, order)
             interventions.take_up(engine, ledger, self.terms, by_hand)
-            failed = [event.name for event in seen if isinstance(event, NodeFailed)]
+            failed = {one.name: one.leaving for one in seen if isinstance(one, NodeFailed)}
             decided.take_down(engine, ledger, self.terms, engine.cycle(ledger.now), failed)
             self._commit(ledger, era)
             self._seal()

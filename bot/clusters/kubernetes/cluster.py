@@ -53,7 +53,7 @@ from bot.clusters.kubernetes.mirror import Changes, Mirror, request_of_hold
 from bot.clusters.kubernetes.outside import seen_pod
 from bot.clusters.kubernetes.pods import PodGangs
 from bot.clusters.kubernetes.remarks import Remarks
-from bot.clusters.kubernetes.starts import each_of, gang_of, is_hold
+from bot.clusters.kubernetes.starts import each_of, gang_of, is_beside, is_hold
 from bot.clusters.kubernetes.templates import Templates
 from bot.clusters.kubernetes.waiting import Asked, is_at_gate
 from bot.clusters.kubernetes.watched import watchers_of
@@ -284,7 +284,7 @@ class KubernetesCluster:
     def _look_at(self, changes: Changes, lost: set[NodeName], now: Seconds) -> None:
         named = changes.jobs | changes.units | self._unmarked
         changed = named | changes.owners | self._again
-        changed |= {uid for uid, gang in self._by_object.items() if _is_beside(gang, changes.nodes)}
+        changed |= {uid for uid, gang in self._by_object.items() if is_beside(gang, changes.nodes)}
         self._again = set()
         if lost:
             changed |= {uid for uid, gang in self._by_object.items() if gang.nodes & lost}
@@ -491,8 +491,3 @@ class KubernetesCluster:
             if gang is not None and not gang.seen:
                 changed = gang.made is None and why.status in _CHANGED
                 self._end(gang, EndKind.STOPPED if changed else EndKind.FAILED, now)
-
-
-def _is_beside(gang: Gang, nodes: frozenset[NodeName]) -> bool:
-    """Whether others may have come to where a hold has its GPUs: nothing of its own tells that."""
-    return is_hold(gang) and not gang.nodes.isdisjoint(nodes)

@@ -23,13 +23,28 @@ from scheduler.model import (
 PATIENCE = 60.0
 """A node that is not ready for so long has failed: a kubelet that restarts is back by then."""
 
+LEAVING = frozenset(
+    {
+        "ToBeDeletedByClusterAutoscaler",
+        "aws-node-termination-handler/asg-lifecycle-termination",
+        "aws-node-termination-handler/spot-itn",
+        "cloud.google.com/impending-node-termination",
+        "karpenter.sh/disrupted",
+        "node.cloudprovider.kubernetes.io/shutdown",
+        "node.kubernetes.io/out-of-service",
+        "remediator.kubernetes.azure.com/unschedulable",
+    }
+)
+"""Taints by which providers and autoscalers say that a node is being taken away."""
+
 
 class Fleet:
     """What was told of the nodes, and which have failed.
 
     `uncounted` says what of a pod the engine does not count by itself; that is taken off its node's
     capacity, but for GPUs of it that are `granted` to somebody and so count already. `closed` nodes
-    offer nothing although the cluster would use them. `flavors` are the kinds of nodes there are.
+    offer nothing although the cluster would use them; `leaving` ones are as good as lost. `flavors`
+    are the kinds of nodes there are.
     """
 
     def __init__(
@@ -42,6 +57,7 @@ class Fleet:
     ) -> None:
         self._flavors = {flavor.name: flavor for flavor in flavors}
         self.failed: set[NodeName] = set()
+        self.leaving: set[NodeName] = set()
         self.closed: set[NodeName] = set()
         self._mirror, self._uncounted, self._patience = mirror, uncounted, patience
         self._granted = granted
@@ -87,11 +103,15 @@ class Fleet:
                 self._told[name] = node
                 yield NodeSeen(node=node, at=now)
         for name in self._settle(now):
-            yield NodeFailed(name=name, at=now)
+            yield NodeFailed(name=name, at=now, leaving=name in self.leaving)
 
-    def has(self, name: NodeName) -> bool:
-        """Whether there is such a node, whatever its state."""
-        return name in self._mirror.nodes.items
+    def keeps(self, name: NodeName) -> bool:
+        """Whether a node has failed and is still there, so that nothing ends its pods.
+
+        One that is leaving goes on, and ends them as it is told.
+        """
+        there = name in self._mirror.nodes.items
+        return there and name in self.failed and name not in self.leaving
 
     def usable(self, name: NodeName) -> bool:
         """Whether pods can be sent to a node."""
@@ -134,7 +154,9 @@ class Fleet:
 
     def _time(self, node: Node, now: Seconds) -> None:
         name = node.name
-        if node.ready:
+        leaving = any(taint.key in LEAVING for taint in node.taints)
+        (self.leaving.add if leaving else self.leaving.discard)(name)
+        if node.ready and not leaving:
             self._down.pop(name, None)
             self.failed.discard(name)
         else:
@@ -145,7 +167,7 @@ class Fleet:
         over = sorted(
             name
             for name, since in self._down.items()
-            if name not in self.failed and now - since >= self._patience
+            if name not in self.failed and (name in self.leaving or now - since >= self._patience)
         )
         self.failed.update(over)
         return over
@@ -167,7 +189,7 @@ class Fleet:
         return self._less(node, {} if lost else self._outside(node))
 
     def _less(self, node: Node, outside: Mapping[ResourceName, int]) -> Node:
-        closed = node.name in self.closed
+        closed = node.name in self.closed or node.name in self.leaving
         if not outside and not closed:
             return node
         return dataclasses.replace(

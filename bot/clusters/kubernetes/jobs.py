@@ -217,7 +217,7 @@ class JobGangs:
         """Whether others can take the place of the pods that it has on lost nodes."""
         job = self._mirror.work(gang.ref.uid)
         kept = (
-            pod.occupies and not self._fleet.usable(pod.node) and self._fleet.has(pod.node)
+            pod.occupies and self._fleet.keeps(pod.node)
             for pod in self._mirror.pods_of(gang.ref.uid)
             if pod.node is not None
         )

@@ -9,7 +9,7 @@ from bot.clusters.kubernetes import patches
 from bot.clusters.kubernetes.gangs import Gang, homes_of
 from bot.clusters.kubernetes.mirror import hold_key
 from bot.clusters.kubernetes.templates import Templates
-from scheduler.model import GPU, ResourceName
+from scheduler.model import GPU, NodeName, ResourceName
 from storage.records import ObjectRef
 
 HOLD = "Hold"  # the kind of a grant without an object
@@ -48,3 +48,8 @@ def each_of(action: Start) -> dict[str, Mapping[ResourceName, int]]:
 def is_hold(gang: Gang) -> bool:
     """Whether it has no object."""
     return gang.ref.kind == HOLD
+
+
+def is_beside(gang: Gang, nodes: frozenset[NodeName]) -> bool:
+    """Whether others may have come to where a hold has its GPUs: nothing of its own tells that."""
+    return is_hold(gang) and not gang.nodes.isdisjoint(nodes)

@@ -368,27 +368,6 @@ NODE_AVOIDED = notices.NodeAvoidedArgs(
     node="h100-0042", held_up=("R-1001", "R-1042", "R-1043"), until=NOW + HOUR
 )
 OVERFULL = notices.OverfullArgs(node="h100-0042", resource="nvidia.com/gpu", excess=2)
-IDLE = notices.IdleArgs(
-    request="R-1042",
-    name="llama-sft",
-    owner=ANN,
-    team="nlp",
-    gpus=16,
-    idle=16,
-    below=0.05,
-    after=HOUR,
-    until=NOW + HOUR / 2,
-    keep=4 * HOUR,
-    releases=True,
-)
-MONTHLY = notices.MonthlyArgs(
-    team="nlp",
-    month="2026-01",
-    percent=80,
-    used=41_234.5,
-    planned=50_000,
-    ends=1_769_904_000.0,
-)
 LEASE_ENDING = notices.LeaseEndingArgs(
     request="R-1042", name="llama-sft", owner=ANN, gpus=16, ends=NOW + 1800, step=8 * HOUR
 )

@@ -35,6 +35,7 @@ from tests.bot.chat import (
     replicas,
     resting,
     saying,
+    using,
 )
 from tests.bot.chat import interventions as orders
 from tests.bot.chat.accounting import FAIR, REPORT
@@ -247,8 +248,10 @@ def _alerts(voice: Voice) -> Iterable[tuple[str, Callable[[], Iterable[Message]]
         args = saying.REPAIRED.model_copy(update={how: True})
         yield f"repaired-{how}", _notice(voice, args, Audience.THREAD)
     yield "node-failed", _notice(voice, saying.NODE_FAILED, Audience.ONCALL)
+    leaving = saying.NODE_FAILED.model_copy(update={"leaving": True})
+    yield "node-leaving", _notice(voice, leaving, Audience.ONCALL)
     yield "idle", lambda: _idle(voice)
-    yield "monthly", _notice(voice, saying.MONTHLY, Audience.CHANNEL)
+    yield "monthly", _notice(voice, using.MONTHLY, Audience.CHANNEL)
     yield "node-avoided", _notice(voice, saying.NODE_AVOIDED, Audience.ONCALL)
     yield "overfull", _notice(voice, saying.OVERFULL, Audience.ONCALL)
     yield (
@@ -352,16 +355,16 @@ def _recipes(voice: Voice) -> list[Message]:
 
 def _idle(voice: Voice) -> list[Message]:
     """The question, its answer, and what follows without one, with and without a release."""
-    told = saying.IDLE.model_copy(update={"releases": False, "idle": 14})
+    told = using.IDLE.model_copy(update={"releases": False, "idle": 14})
     over = {"over": True, "until": saying.NOW}
     return [
-        alerts.notice(voice, saying.IDLE, Audience.PERSON),
+        alerts.notice(voice, using.IDLE, Audience.PERSON),
         alerts.notice(voice, told, Audience.PERSON),
         idle.kept(voice, Kept(request="R-1042", until=saying.NOW + saying.HOUR)),
-        alerts.notice(voice, saying.IDLE.model_copy(update=over), Audience.THREAD),
+        alerts.notice(voice, using.IDLE.model_copy(update=over), Audience.THREAD),
         alerts.notice(voice, told.model_copy(update=over), Audience.ONCALL),
         alerts.notice(voice, told.model_copy(update=over), Audience.PERSON),
-        alerts.notice(voice, saying.IDLE.model_copy(update={"vacant": 16}), Audience.PERSON),
+        alerts.notice(voice, using.IDLE.model_copy(update={"vacant": 16}), Audience.PERSON),
         alerts.notice(voice, told.model_copy(update={"vacant": 8}), Audience.PERSON),
     ]
 

@@ -13,7 +13,7 @@ from bot.chat.people import People
 from bot.chat.voice import Voice
 from bot.chat.words import words_for
 from storage.records import Audience, Person
-from tests.bot.chat import interventions, outsiders, replicas, saying
+from tests.bot.chat import interventions, outsiders, replicas, saying, using
 from tests.bot.chat.slack_rules import check_blocks, check_text
 
 K = notices.NoticeKind
@@ -50,8 +50,8 @@ SAMPLES: Mapping[notices.NoticeKind, notices.NoticeArgs] = {
         LINK,
         notices.LinkAnsweredArgs(person=saying.ANN, team="nlp", by=saying.BOB, agreed=True),
         notices.SubstituteArgs(by=saying.BOB, person=saying.ANN, until=saying.NOW),
-        saying.MONTHLY,
-        saying.IDLE,
+        using.MONTHLY,
+        using.IDLE,
         notices.UndeliverableArgs(where="C0GONE", error="is_archived"),
         saying.ESCALATED,
     )

@@ -401,7 +401,8 @@ class Alerts(Standing):
         """Leads the post about a failed node."""
         hit = say("影响 {count}", count=self.count(len(args.hit), "个请求"))
         return say(
-            "*节点故障* · {node} · {hit}",
+            "*{what}* · {node} · {hit}",
+            what=say("节点即将离开") if args.leaving else say("节点故障"),
             node=args.node,
             hit=hit if args.hit else say("无人受影响"),
         )
@@ -429,7 +430,10 @@ class Alerts(Standing):
     def node_failed_next(self, args: notices.NodeFailedArgs) -> Markup:
         """What the bot does about it."""
         told = say("已通知申请人。") if args.hit else Markup()
-        return join("", [say("恢复就绪之前不会往上放任何东西。"), told])
+        rest = say("恢复就绪之前不会往上放任何东西。")
+        if args.leaving:
+            rest = say("云厂商或自动扩缩容正在收回它（带有污点）。污点还在时不会往上放任何东西。")
+        return join("", [rest, told])
 
     def overfull(self, args: notices.OverfullArgs) -> Markup:
         """A node that shrank below what it holds."""

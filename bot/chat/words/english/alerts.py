@@ -422,7 +422,8 @@ class Alerts(Standing):
     def node_failed_title(self, args: notices.NodeFailedArgs) -> Markup:
         """Leads the post about a failed node."""
         hit = self.count(len(args.hit), "request") if args.hit else say("nobody")
-        return say("*Node failed* · {node} · {hit} hit", node=args.node, hit=hit)
+        what = say("leaving") if args.leaving else say("failed")
+        return say("*Node {what}* · {node} · {hit} hit", what=what, node=args.node, hit=hit)
 
     def node_failed_row(self, hit: notices.HitArgs, owner: Markup) -> Markup:
         """One who was hit, and what becomes of it."""
@@ -447,7 +448,13 @@ class Alerts(Standing):
     def node_failed_next(self, args: notices.NodeFailedArgs) -> Markup:
         """What the bot does about it."""
         told = say("Owners were told.") if args.hit else Markup()
-        return join(" ", [say("Nothing is placed on it until it is ready again."), told])
+        rest = say("Nothing is placed on it until it is ready again.")
+        if args.leaving:
+            rest = say(
+                "Its provider or an autoscaler takes it away, by a taint. Nothing is placed on it "
+                "while it has that."
+            )
+        return join(" ", [rest, told])
 
     def overfull(self, args: notices.OverfullArgs) -> Markup:
         """A node that shrank below what it holds."""
