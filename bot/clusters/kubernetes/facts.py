@@ -10,7 +10,7 @@ import datetime as dt
 import enum
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bot.clusters.kubernetes import names
@@ -236,6 +236,12 @@ class PodShape:
     written: tuple[Json, ...] = ()
     gates: tuple[str, ...] = ()
     node: str | None = None
+
+    def with_seen(self, seen: Amounts) -> PodShape:
+        """The same, asking for at least what pods of it were seen to ask for, but for GPUs."""
+        more = {n: amount for n, amount in seen.items() if amount > self.requests.get(n, 0)}
+        more.pop(GPU, None)
+        return replace(self, requests={**self.requests, **more}) if more else self
 
     def pod_set(self, count: int, name: str = MAIN) -> PodSet:
         """So many pods of this shape, as they are asked for."""

@@ -260,6 +260,7 @@ class JobGangs:
         events += refusals(gang, pods, end, now)
         if end is not None or job.suspended:
             return end
+        self._learn(job, pods)
         self._find_lost(gang, events, now)
         if not gang.stopping and not gang.hurt:
             self._send_pods(gang, pods)
@@ -278,6 +279,15 @@ class JobGangs:
         """Delete what we made and others suspended, and could resume beside what comes next."""
         if not gang.stopping:
             self.suspend(gang)
+
+    def _learn(self, job: WorkFacts, pods: Sequence[PodFacts]) -> None:
+        """Have what pods ask for beyond their templates planned with when it is asked for anew."""
+        said = {pods.name: pods.requests for pods in job.pod_sets}
+        for pod in pods:
+            part = MAIN if pod.part is None else pod.part[0]
+            known = said.get(part)
+            if known is not None and any(a > known.get(n, 0) for n, a in pod.requests.items()):
+                self._mirror.learn(job.uid, part, pod.requests)
 
     def _find_lost(self, gang: Gang, events: list[ClusterEvent], now: Seconds) -> None:
         events += self._losses(gang, now)

@@ -26,6 +26,7 @@ from scheduler.model import Node, NodeName, ResourceName
 log = logging.getLogger(__name__)
 
 V = TypeVar("V")
+W = TypeVar("W", bound=WorkFacts)
 _HOLD = "hold:"
 
 
@@ -115,10 +116,13 @@ class Mirror:
             self.lock, _uid, lambda obj: pod_of(unsealed(obj, bot)), self._move_pod
         )
         self.jobs: Shelf[JobFacts] = Shelf(
-            self.lock, _uid, lambda obj: job_of(unsealed(obj, bot)), self._move_work
+            self.lock, _uid, lambda obj: self._as_seen(job_of(unsealed(obj, bot))), self._move_work
         )
         self.job_sets: Shelf[JobSetFacts] = Shelf(
-            self.lock, _uid, lambda obj: job_set_of(unsealed(obj, bot)), self._move_work
+            self.lock,
+            _uid,
+            lambda obj: self._as_seen(job_set_of(unsealed(obj, bot))),
+            self._move_work,
         )
         self.sets: Shelf[SetFacts] = Shelf(self.lock, _path, set_of, self._move_set)
         self._on_node: dict[str, set[str]] = {}
@@ -127,6 +131,8 @@ class Mirror:
         self._of_unit: dict[str, set[str]] = {}
         self._of_left: dict[str, set[str]] = {}
         self._by_name: dict[tuple[str, str], str] = {}
+        # What templates of works ask for, and what their pods by part, where that is more.
+        self._seen: dict[str, tuple[tuple[Amounts, ...], dict[str, Amounts]]] = {}
         self._departed, self._departing = Departed(), Departed()
         self._changed_nodes: set[NodeName] = set()
         self._changed_jobs: set[str] = set()
@@ -185,6 +191,33 @@ class Mirror:
         """The Job or JobSet of this uid, if there is one."""
         with self.lock:
             return self.jobs.items.get(uid) or self.job_sets.items.get(uid)
+
+    def learn(self, uid: str, part: str, asked: Amounts) -> None:
+        """A pod of a part of a Job or JobSet asks for this: others add to pods as they are made.
+
+        It counts as asked for until the templates ask for something else, so that it is granted the
+        next time.
+        """
+        with self.lock:
+            work = self.work(uid)
+            if work is None:
+                return
+            _, known = self._seen.setdefault(uid, (work.templates, {}))
+            had = known.get(part, {})
+            known[part] = {n: max(asked.get(n, 0), had.get(n, 0)) for n in {*asked, *had}}
+            if uid in self.jobs.items:
+                self.jobs.items[uid] = self.jobs.items[uid].with_seen(known)
+            if uid in self.job_sets.items:
+                self.job_sets.items[uid] = self.job_sets.items[uid].with_seen(known)
+
+    def _as_seen(self, work: W) -> W:
+        """As it was read, with what its pods were seen to ask for."""
+        with self.lock:
+            templates, seen = self._seen.get(work.uid, ((), {}))
+            if templates != work.templates:
+                self._seen.pop(work.uid, None)
+                return work
+            return work.with_seen(seen)
 
     def last_of(self, uid: str) -> WorkFacts | None:
         """A Job or JobSet that had ended and is gone, if that was told by the last changes."""
@@ -303,6 +336,7 @@ class Mirror:
                 self._changed_jobs.add(work.uid)
         if before is not None and after is None:
             self._departing.take_work(before)
+            self._seen.pop(before.uid, None)
 
     def _move_set(self, before: SetFacts | None, after: SetFacts | None) -> None:
         for one in (before, after):

@@ -7,7 +7,7 @@ import dataclasses
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.additions import additions_in
@@ -16,6 +16,7 @@ from bot.clusters.kubernetes.facts import (
     JOB,
     JOB_SET,
     MAIN,
+    Amounts,
     PodShape,
     moment_of,
     ours,
@@ -88,6 +89,15 @@ class WorkFacts(abc.ABC):
         """What its templates describe."""
 
     @property
+    def templates(self) -> tuple[Amounts, ...]:
+        """What a pod of each of its templates asks for."""
+        return tuple(shape.requests for shape in self.shapes)
+
+    @abc.abstractmethod
+    def with_seen(self, seen: Mapping[str, Amounts]) -> Self:
+        """The same, as if its templates asked for what pods of a part were seen to ask for."""
+
+    @property
     @abc.abstractmethod
     def pod_sets(self) -> tuple[PodSet, ...]:
         """Its pods, those of one shape together."""
@@ -127,6 +137,10 @@ class JobFacts(WorkFacts):
     def shapes(self) -> tuple[PodShape, ...]:
         """It has one template."""
         return (self.shape,)
+
+    def with_seen(self, seen: Mapping[str, Amounts]) -> Self:
+        """All pods are of one part."""
+        return dataclasses.replace(self, shape=self.shape.with_seen(seen.get(MAIN, {})))
 
     @property
     def asked(self) -> tuple[object, ...]:
@@ -264,6 +278,14 @@ class JobSetFacts(WorkFacts):
     def shapes(self) -> tuple[PodShape, ...]:
         """One for each part."""
         return tuple(part.shape for part in self.parts)
+
+    def with_seen(self, seen: Mapping[str, Amounts]) -> Self:
+        """By the name of the part."""
+        parts = (
+            dataclasses.replace(one, shape=one.shape.with_seen(seen.get(one.name, {})))
+            for one in self.parts
+        )
+        return dataclasses.replace(self, parts=tuple(parts))
 
     @property
     def asked(self) -> tuple[object, ...]:

@@ -26,7 +26,7 @@ class Unplaced(Units):
         if figures.text("resource"):
             text = (
                 "每个 pod 要 {asked} 的 {resource}，而获准的是 {granted}："
-                "创建时被 webhook 或 LimitRange 加上了。请写进模板，这样才会一并获准。"
+                "创建时被 webhook 或 LimitRange 加上了。下一次尝试会计入。"
             )
             parts.append(
                 say(

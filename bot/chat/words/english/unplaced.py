@@ -26,8 +26,8 @@ class Unplaced(Units):
         if figures.text("resource"):
             text = (
                 "Each asks for {asked} of {resource}, and {granted} was granted: something, a "
-                "webhook or a LimitRange, added to them when they were made. Write it into the "
-                "template, so that it is granted."
+                "webhook or a LimitRange, added to them when they were made. The next "
+                "attempt counts with that."
             )
             parts.append(
                 say(

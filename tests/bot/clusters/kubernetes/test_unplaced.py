@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bot.clusters.kubernetes.connection import Connection
+from scheduler.model import ResourceName, RestCause
 from scheduler.rest import Readiness
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse
@@ -18,6 +19,7 @@ from tests.kube.documents import Json
 from tests.kube.samples import pod_spec
 
 LATE = Readiness().ready_in + 1.0
+CPU = ResourceName("cpu")
 MUST = "requiredDuringSchedulingIgnoredDuringExecution"
 APART = {MUST: [{"topologyKey": "kubernetes.io/hostname", "labelSelector": {}}]}
 EVEN = {"maxSkew": 1, "topologyKey": "zone", "labelSelector": {}}
@@ -73,9 +75,56 @@ def test_what_was_added_to_pods_and_has_no_room_is_told(house: KubeHouse) -> Non
     assert (event["type"], event["involvedObject"]["name"]) == ("Warning", "train")
     assert "Each asks for 60 of cpu, and 0 was granted" in event["message"]
     assert f"The scheduler says: {SAYS}" in event["message"]
+
+
+def test_the_next_attempt_is_planned_with_what_its_pods_ask_for(house: KubeHouse) -> None:
+    keep_unplaced(house, cpu="60")
+    job_with(house)
+    house.run(3)
+    before = house.request("train")
+    assert CPU not in before.workload.pod_sets[0].requests
     house.step(LATE)
-    house.run(2)
-    assert len(said(house, "Unplaced")) == 1
+    house.run(4)
+    after = house.request("train")
+    assert (after.id, after.state, after.attempt) == (before.id, S.ADMITTED, 2)
+    (pods,) = after.workload.pod_sets
+    assert pods.requests == {**before.workload.pod_sets[0].requests, CPU: 60_000}
+    house.run(3)
+    assert house.request("train").attempt == 2
+
+
+def test_what_was_seen_is_forgotten_when_the_template_asks_for_something_else(
+    house: KubeHouse,
+) -> None:
+    keep_unplaced(house, cpu="100")
+    job_with(house)
+    house.run(3)
+    house.step(LATE)
+    house.run(4)
+    assert house.state("train") is S.WAITING
+    house.api.cluster.mutators.pop()
+    limits = {"limits": {"nvidia.com/gpu": "8", "cpu": "4"}}
+    (main,) = pod_spec(8)["containers"]
+    spec = {"template": {"spec": {"containers": [{**main, "resources": limits}]}}}
+    path = f"/apis/batch/v1/namespaces/{TEAM}/jobs/train"
+    house.person.patch(path, {"spec": spec})
+    house.run(4)
+    assert house.state("train") is S.RUNNING
+    assert house.request("train").workload.pod_sets[0].requests[CPU] == 4_000
+
+
+def test_what_could_never_have_room_is_held(house: KubeHouse) -> None:
+    keep_unplaced(house, cpu="100")
+    job_with(house)
+    house.run(3)
+    house.step(LATE)
+    house.run(4)
+    assert house.state("train") is S.WAITING
+    rest = house.request("train").workload.rest
+    assert rest is not None
+    assert rest.cause is RestCause.SPOILED
+    (event,) = said(house, "Refused")
+    assert "can never start" in event["message"]
 
 
 @pytest.mark.parametrize(
