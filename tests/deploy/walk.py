@@ -1,4 +1,4 @@
-"""The README's commands, each carried out on an emulated cluster, with the real kubectl.
+"""The commands of the README for Kubernetes, each carried out on an emulated cluster, with the real kubectl.
 
 What cannot be done here stands in for itself: the build of the image is held to the files that it
 copies, and a command in a pod is run with the rights that were applied. A command that nothing here
@@ -35,9 +35,13 @@ _COMMANDS = re.compile(r"^```sh\n(.*?)^```$|`(kubectl [^`]+)`", flags=re.DOTALL 
 
 
 def commands() -> Iterator[str]:
-    """The commands of the section, in order: its blocks, and those of kubectl within the text."""
+    """The commands of the section and of the page behind it, in order.
+
+    Their blocks, and those of kubectl within the text.
+    """
     text = (ROOT / "README.md").read_text()
     section = text.partition(SECTION)[2].partition("\n## ")[0]
+    section += (ROOT / "deploy" / "kubernetes" / "README.md").read_text()
     for block, said in _COMMANDS.findall(section):
         yield from block.splitlines() if block else [" ".join(said.split())]
 
