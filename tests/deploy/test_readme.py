@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.clusters.kubernetes import names
 from scheduler.policy import compile_policy, load_policy
 from storage.states import RequestState
 from tests.bot.clusters.kubernetes.house import KubeHouse

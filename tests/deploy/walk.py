@@ -1,4 +1,4 @@
-"""The commands of the README for Kubernetes, each carried out on an emulated cluster, with the real kubectl.
+"""The README's commands for Kubernetes, each carried out on an emulated cluster by kubectl.
 
 What cannot be done here stands in for itself: the build of the image is held to the files that it
 copies, and a command in a pod is run with the rights that were applied. A command that nothing here
