@@ -143,8 +143,8 @@ def test_the_image_has_every_file_that_the_wheel_brings() -> None:
 
 def test_every_label_that_people_write_is_told() -> None:
     text = (FOLDER / "README.md").read_text()
-    written = (names.TEAM, names.SPEND, names.PREEMPTIBLE, names.PRIORITY, names.TOPOLOGY)
-    written += (names.GROUP, names.GROUP_SIZE, names.ROLE, names.GUARANTEED, names.REQUEST)
-    written += (names.LEASE, names.OWNER, names.CHECKPOINTED)
+    written = [names.TEAM, names.SPEND, names.PREEMPTIBLE, names.PRIORITY, names.TOPOLOGY]
+    written += [names.GROUP, names.GROUP_SIZE, names.ROLE, names.GUARANTEED, names.REQUEST]
+    written += [names.LEASE, names.OWNER, names.CHECKPOINTED]
     for name in written:
         assert f"`{name}`" in text or f"`{name.removeprefix(names.PREFIX)}`" in text
