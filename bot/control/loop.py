@@ -8,7 +8,6 @@ reached. Whatever goes wrong, the engine is thrown away and built anew from both
 from __future__ import annotations
 
 import logging
-import random
 import threading
 import time
 from collections import OrderedDict
@@ -35,6 +34,7 @@ from bot.control.suspects import file_suspects
 from bot.control.transcript import Recorded, Transcript
 from bot.control.wanted import WantedDesk, WhoIsWho
 from bot.leading import Alone, Leadership, NotLeading
+from bot.pauses import spread
 from bot.promises import say_doubts
 from bot.terms import Terms
 from bot.views import NotReady
@@ -420,7 +420,7 @@ class Control:
 
     def _back_off(self, error: ClusterUnreachable) -> None:
         self._pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, 2 * self._pause))
-        wait = self._pause * random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, no secret
+        wait = spread(self._pause)
         self._resume_at = time.monotonic() + wait
         self._trouble = str(error)
         log.warning("cluster unreachable (%s): deciding nothing for %.1f s", error, wait)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-import random
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -21,6 +20,7 @@ from typing import Any
 from bot.clusters.base import ClusterUnreachable
 from bot.clusters.kubernetes.connection import MERGE, Body, Connection, Json, Refused, Unanswered
 from bot.leading import NotLeading
+from bot.pauses import spread
 
 log = logging.getLogger(__name__)
 
@@ -119,7 +119,7 @@ class Candidate:
                 self.on_change()
 
     def _run(self) -> None:
-        while not self._stopping.wait(EVERY * random.uniform(0.8, 1.2)):  # noqa: S311 - no secret
+        while not self._stopping.wait(spread(EVERY, 0.8, 1.2)):
             self._try()
 
     def _try(self) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import random
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -22,6 +21,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bot.clusters.kubernetes.connection import Connection, Json, Refused, Unanswered
+from bot.pauses import spread
 
 log = logging.getLogger(__name__)
 
@@ -233,6 +233,5 @@ class Watcher:
         """Wait before the next try; the pause after that."""
         self._trouble = trouble
         log.warning("%s: %s", self.path, trouble)
-        spread = random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, no secret
-        self._stopping.wait(max(pause * spread, after or 0.0))
+        self._stopping.wait(max(spread(pause), after or 0.0))
         return min(self._pace.longest, 2 * pause)

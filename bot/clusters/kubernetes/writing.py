@@ -14,7 +14,6 @@ from __future__ import annotations
 import heapq
 import itertools
 import logging
-import random
 import threading
 import time
 from collections import deque
@@ -24,6 +23,7 @@ from dataclasses import dataclass, field
 
 from bot.clusters.kubernetes.connection import Refused, Unanswered
 from bot.leading import NotLeading
+from bot.pauses import spread
 
 log = logging.getLogger(__name__)
 
@@ -206,7 +206,7 @@ class Writer:
         """In a storm, wait longer than the last time; what failed together counts as one try."""
         if now >= self._next_try:
             self._pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, 2 * self._pause))
-            after = max(after, _spread(self._pause))
+            after = max(after, spread(self._pause))
         self._next_try = max(self._next_try, now + after)
 
     def _submit(self, about: str) -> None:
@@ -240,8 +240,4 @@ class Writer:
 def _grow(line: _Line) -> float:
     """The pause before the next try: twice the last, spread at random."""
     line.pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, 2 * line.pause))
-    return _spread(line.pause)
-
-
-def _spread(pause: float) -> float:
-    return pause * random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, no secret
+    return spread(line.pause)

@@ -12,7 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from bot.clusters.kubernetes import watching, writing
+from bot import pauses
+from bot.clusters.kubernetes import writing
 from bot.clusters.kubernetes.connection import Connection, Refused, Unanswered
 from bot.clusters.kubernetes.mirror import Mirror
 from bot.clusters.kubernetes.watching import Pace, Watcher
@@ -68,7 +69,7 @@ def test_a_watcher_waits_twice_as_long_each_time(
     api: ApiServer, monkeypatch: pytest.MonkeyPatch, code: int, part: float
 ) -> None:
     chance = Chance(part)
-    monkeypatch.setattr(watching, "random", chance)
+    monkeypatch.setattr(pauses, "CHANCE", chance)
     api.faults.fail(code, "GET", path="pods", reason="Forbidden", times=None)
     found = waits_of(api, 6)
     assert found == [each * part for each in (1.0, 2.0, 4.0, 8.0, 10.0, 10.0)]
@@ -78,7 +79,7 @@ def test_a_watcher_waits_twice_as_long_each_time(
 def test_each_wait_of_a_watcher_is_spread_by_itself(
     api: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "random", Chance(0.5, 1.0, 0.75))
+    monkeypatch.setattr(pauses, "CHANCE", Chance(0.5, 1.0, 0.75))
     api.faults.fail(503, "GET", path="pods", times=None)
     assert waits_of(api, 4) == [0.5, 2.0, 3.0, 4.0]
 
@@ -88,7 +89,7 @@ def test_a_watcher_comes_back_when_the_server_says(
     api: ApiServer, monkeypatch: pytest.MonkeyPatch, watch: bool
 ) -> None:
     """Never before; what it would have waited anyway may be longer."""
-    monkeypatch.setattr(watching, "random", Chance(1.0))
+    monkeypatch.setattr(pauses, "CHANCE", Chance(1.0))
     api.faults.shed("GET", path="watch=true" if watch else "pods", times=None, after=7)
     found = waits_of(api, 6, longest=30.0)
     assert found == [7.0, 7.0, 7.0, 8.0, 16.0, 30.0]
@@ -138,7 +139,7 @@ def test_a_write_waits_twice_as_long_each_time(
     part: float,
 ) -> None:
     chance = Chance(part)
-    monkeypatch.setattr(writing, "random", chance)
+    monkeypatch.setattr(pauses, "CHANCE", chance)
     monkeypatch.setattr(writing, "LONGEST_PAUSE", 1.0)
 
     def send() -> None:
@@ -153,7 +154,7 @@ def test_a_write_waits_twice_as_long_each_time(
 def test_a_write_is_sent_again_when_the_server_says(
     writer: Writer, now: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "random", Chance(1.0))
+    monkeypatch.setattr(pauses, "CHANCE", Chance(1.0))
     after = iter([30.0, None, 7.0, 0.0])
 
     def send() -> None:
@@ -168,7 +169,7 @@ def test_a_storm_is_left_alone_twice_as_long_each_time(
     writer: Writer, monkeypatch: pytest.MonkeyPatch, part: float
 ) -> None:
     """What fails together counts as one; nothing is tried before the server says."""
-    monkeypatch.setattr(writing, "random", Chance(part))
+    monkeypatch.setattr(pauses, "CHANCE", Chance(part))
     monkeypatch.setattr(writing, "LONGEST_PAUSE", 1.0)
     found, now = [], 1000.0
     with writer._lock:
