@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from bot.clock import WallClock
 from bot.clusters.base import Action, Start
 from bot.clusters.kubernetes.cluster import KubernetesCluster
 from bot.clusters.kubernetes.connection import Connection, Json, Refused, Unanswered
+from bot.clusters.kubernetes.gangs import decision_of
 from bot.clusters.kubernetes.writing import CONFLICT
 from bot.composition import Core, build_core
 from bot.lookout.questions import ask_nothing
@@ -40,7 +42,7 @@ from scheduler.model import Seconds
 from scheduler.policy import compile_policy, load_policy
 from storage.store import open_store
 
-JOBS, NODES = 1_000, 1_250
+NODES, PODS = 1_250, 4  # and pods of each Job
 LARGE_NODES, LARGE_PODS = 12_500, 50_000
 ROUNDS = 100
 PATIENCE = 300.0
@@ -73,16 +75,29 @@ class BenchError(Exception):
     """The benchmark cannot be run; the message says why."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """So many Jobs, whose pods of so many GPUs each lie on one node, or each on its own."""
+
+    where: str
+    jobs: int
+    gpus: int
+
+
+TOGETHER = Load(where="on one node", jobs=1_000, gpus=2)
+APART = Load(where=f"on {PODS} nodes", jobs=300, gpus=8)
+
+
 class CountingConnection(Connection):
-    """Counts the requests that are no watches, by method."""
+    """Counts the requests that are no watches, by method and path."""
 
     def __init__(self, open_client: Callable[[], kube.ApiClient]) -> None:
         super().__init__(open_client)
-        self.asked: list[str] = []
+        self.asked: list[tuple[str, str]] = []
 
-    def _ask(self, method: str, *args: Any) -> Json:
-        self.asked.append(method)
-        return super()._ask(method, *args)
+    def _ask(self, method: str, path: str, *args: Any) -> Json:
+        self.asked.append((method, path))
+        return super()._ask(method, path, *args)
 
 
 class TimedCluster(KubernetesCluster):
@@ -111,6 +126,11 @@ class TimedCluster(KubernetesCluster):
         """Jobs that the API server says have started."""
         with self.mirror.lock:
             return sum(job.decision is not None for job in self.mirror.jobs.items.values())
+
+    def let_go(self) -> int:
+        """Pods that the API server says may run."""
+        with self.mirror.lock:
+            return sum(decision_of(pod) is not None for pod in self.mirror.pods.items.values())
 
 
 class Bench:
@@ -160,7 +180,7 @@ class Bench:
 def run_bench_kubernetes(*, large: bool) -> bool:
     """Measure, print, and say whether every limit was kept. Raises BenchError."""
     logs.set_up("ERROR")
-    rows = _burst() + (_start_large() if large else [])
+    rows = [*_burst(TOGETHER), *_burst(APART), *(_start_large() if large else [])]
     table = Table("what", "measured", "limit")
     for what, measured, limit, unit in rows:
         shown = "" if limit is None else f"{limit:g} {unit}"
@@ -172,30 +192,45 @@ def run_bench_kubernetes(*, large: bool) -> bool:
 Row = tuple[str, float, float | None, str]
 
 
-def _burst() -> list[Row]:
-    """Many Jobs at once, then one after the other."""
+def _burst(load: Load) -> list[Row]:
+    """Many Jobs at once; those on one node then one after the other as well."""
     with _server("--nodes", str(NODES)) as url, tempfile.TemporaryDirectory() as folder:
         bench = Bench(url, Path(folder))
         try:
             before, busy = len(bench.connection.asked), time.process_time()
             began = time.perf_counter()
-            own = _submit(url, JOBS)
-            _wait(lambda: bench.cluster.admitted() >= JOBS, "all Jobs to be admitted")
+            own = _submit(url, load.jobs, gpus=load.gpus)
+            _wait(lambda: bench.cluster.admitted() >= load.jobs, "all Jobs to be admitted")
+            if load is APART:
+                _wait(lambda: bench.cluster.let_go() >= load.jobs * PODS, "all pods to be let go")
             took = time.perf_counter() - began
             spent = time.process_time() - busy - own
             asked = bench.connection.asked[before:]
-            writes = sum(method != "GET" for method in asked)
-            delays = _one_by_one(url, bench)
-            memory = bench.memory()
+            rows: list[Row] = [("submitted to all written", took, None, "s")]
+            rows += _writes(load, asked)
+            rows.append(("CPU of the bot", spent, None, "s"))
+            if load is TOGETHER:
+                delays = _one_by_one(url, bench)
+                rows.append(("watch event to decision, p95", _p95(delays) * 1000, 100.0, "ms"))
+                rows.append(("memory of the bot", bench.memory(), None, "MB"))
         finally:
             bench.close()
+    title = f"{load.jobs:,} Jobs of {PODS} pods {load.where}"
+    return [(f"{title}: {what}", measured, limit, unit) for what, measured, limit, unit in rows]
+
+
+def _writes(load: Load, asked: Sequence[tuple[str, str]]) -> list[Row]:
+    """How often the API server was written to.
+
+    What is written of a Job, and of it as an Event, is counted by Job. A pod that is sent to a node
+    of its own is one write more, and those are counted by pod: a Job of more pods has more of them.
+    """
+    written = [path for method, path in asked if method != "GET"]
+    pods = sum("/pods/" in path for path in written)
     return [
-        (f"{JOBS:,} Jobs of 4 pods: submitted to all written", took, None, "s"),
-        ("writes for each Job", writes / JOBS, 3.0, ""),
-        ("requests for each Job", len(asked) / JOBS, None, ""),
-        ("CPU of the bot", spent, None, "s"),
-        ("watch event to decision, p95", _p95(delays) * 1000, 100.0, "ms"),
-        ("memory of the bot", memory, None, "MB"),
+        ("writes for each Job", (len(written) - pods) / load.jobs, 3.0, ""),
+        ("writes for each pod", pods / (load.jobs * PODS), 1.1, ""),
+        ("requests for each Job", len(asked) / load.jobs, None, ""),
     ]
 
 
@@ -204,8 +239,8 @@ def _one_by_one(url: str, bench: Bench) -> list[float]:
     _wait(lambda: bench.cluster.writer.wait(0.0), "the writes to end")
     known = set(bench.cluster.decided)
     for number in range(ROUNDS):
-        _submit(url, 1, first=JOBS + number)
-        there = JOBS + number + 1
+        _submit(url, 1, first=TOGETHER.jobs + number)
+        there = TOGETHER.jobs + number + 1
         _wait(lambda: bench.cluster.admitted() >= there, "a Job to be admitted")  # noqa: B023
     heard = bench.cluster.heard
     return [at - heard[uid] for uid, at in bench.cluster.decided.items() if uid not in known]
@@ -231,7 +266,7 @@ def _start_large() -> list[Row]:
     ]
 
 
-def _submit(url: str, count: int, *, first: int = 0) -> float:
+def _submit(url: str, count: int, *, gpus: int = 2, first: int = 0) -> float:
     """Create Jobs as people do, several at a time; the CPU seconds that took here."""
     person = Connection(lambda: _client(url, "alice"))
 
@@ -239,7 +274,7 @@ def _submit(url: str, count: int, *, first: int = 0) -> float:
         before = time.thread_time()
         for _ in range(TRIES):
             try:
-                person.post("/apis/batch/v1/namespaces/team/jobs", _job(f"job-{number:05d}"))
+                person.post("/apis/batch/v1/namespaces/team/jobs", _job(f"job-{number:05d}", gpus))
                 break
             except Unanswered:  # a busy server has cut the connection
                 continue
@@ -253,11 +288,11 @@ def _submit(url: str, count: int, *, first: int = 0) -> float:
         return sum(pool.map(create, range(first, first + count)))
 
 
-def _job(name: str) -> Json:
+def _job(name: str, gpus: int) -> Json:
     container = {
         "name": "main",
         "image": "registry.example/train:1",
-        "resources": {"limits": {"nvidia.com/gpu": "2"}},
+        "resources": {"limits": {"nvidia.com/gpu": str(gpus)}},
     }
     return {
         "apiVersion": "batch/v1",
@@ -266,8 +301,8 @@ def _job(name: str) -> Json:
         "spec": {
             "suspend": True,
             "completionMode": "Indexed",
-            "completions": 4,
-            "parallelism": 4,
+            "completions": PODS,
+            "parallelism": PODS,
             "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
         },
     }
