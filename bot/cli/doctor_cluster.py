@@ -36,6 +36,7 @@ POLICIES = (
     ("validatingadmissionpolicies", "gpubot-guard-gates"),
     ("validatingadmissionpolicies", "gpubot-guard-jobs"),
     ("validatingadmissionpolicies", "gpubot-guard-places"),
+    ("validatingadmissionpolicies", "gpubot-guard-teams"),
 )
 """What deploy/kubernetes/policies installs, each with a binding of the same name."""
 

@@ -87,11 +87,18 @@ def _operation(body: Json | None, before: Json | None) -> str:
 class Scope:
     """The variables of one request; `variables` of a policy are added as they are evaluated."""
 
-    def __init__(self, person: Person, body: Json | None, before: Json | None) -> None:
+    def __init__(
+        self,
+        person: Person,
+        body: Json | None,
+        before: Json | None,
+        namespace: Json | None = None,
+    ) -> None:
         info = {"username": person.name, "groups": list(person.groups)}
         self._values: dict[str, Any] = {
             "object": json_to_cel(body),
             "oldObject": json_to_cel(before),
+            "namespaceObject": json_to_cel(namespace),
             "request": json_to_cel({"userInfo": info, "operation": _operation(body, before)}),
             "authorizer": celtypes.MapType({}),
             "variables": celtypes.MapType({}),

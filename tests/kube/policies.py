@@ -55,11 +55,16 @@ def _selects(cluster: Cluster, request: Request, policy: Json, operation: str, b
     rules: list[Json] = constraints.get("resourceRules") or []
     if not any(_rule_fits(rule, target.kind.group, resource, operation) for rule in rules):
         return False
-    namespace = cluster.get(NAMESPACE, "", target.namespace)
-    labels = labels_of(namespace.body) if namespace is not None else {}
+    namespace = _namespace(cluster, request)
+    labels = labels_of(namespace) if namespace is not None else {}
     return selects(constraints.get("namespaceSelector") or {}, labels) and selects(
         constraints.get("objectSelector") or {}, labels_of(body)
     )
+
+
+def _namespace(cluster: Cluster, request: Request) -> Json | None:
+    found = cluster.get(NAMESPACE, "", request.target.namespace)
+    return None if found is None else found.body
 
 
 def _rule_fits(rule: Json, group: str, resource: str, operation: str) -> bool:
@@ -156,7 +161,7 @@ def validate(cluster: Cluster, request: Request, body: Json, before: Json | None
     kinds = (VALIDATING_POLICY, VALIDATING_BINDING)
     for policy, binding in _in_force(cluster, request, kinds, operation, before or body):
         old = _shown(request, before) if before is not None else None
-        scope = Scope(request.person, _shown(request, body), old)
+        scope = Scope(request.person, _shown(request, body), old, _namespace(cluster, request))
         if not _conditions_hold(policy, scope):
             continue
         for variable in dig(policy, "spec.variables", []):
@@ -252,5 +257,6 @@ class Policies:
 
     def install_shipped(self) -> None:
         """Gates on GPU pods, Jobs with a team's label suspended, and only the bot lets them go."""
-        for name in ("gate-pods", "guard-gates", "suspend-jobs", "guard-jobs", "guard-places"):
-            self.install(SHIPPED / f"{name}.yaml")
+        listed = yaml.safe_load((SHIPPED / "kustomization.yaml").read_text())
+        for name in listed["resources"]:
+            self.install(SHIPPED / name)

@@ -66,7 +66,7 @@ def test_a_sound_cluster_has_no_complaint(api: ApiServer) -> None:
     assert seen["token"].endswith(":gpubot-system:gpubot")
     assert seen["gpu nodes"] == "3 with 24 GPUs"
     assert seen["namespaces"] == "managed: nlp"
-    assert seen["admission policies"] == "5 installed and bound"
+    assert seen["admission policies"] == "6 installed and bound"
     assert seen["flavor reserved-h100"] == "covers 3 nodes"
 
 

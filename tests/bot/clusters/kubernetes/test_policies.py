@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.clusters.kubernetes import names
-from bot.clusters.kubernetes.connection import Json, Refused
+from bot.clusters.kubernetes.connection import Connection, Json, Refused
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse
 from tests.bot.clusters.kubernetes.world import TEAM
@@ -103,3 +103,32 @@ def test_a_job_that_runs_does_not_grow_past_the_gate(guarded: KubeHouse) -> None
     guarded.run()
     with pytest.raises(Refused, match="more pods need a Job of their own"):
         guarded.person.patch(f"{JOBS}/train", {"spec": {"parallelism": 4, "completions": 4}})
+
+
+def test_a_namespace_of_a_team_is_charged_to_no_other(guarded: KubeHouse) -> None:
+    guarded.api.add_namespace("nlp", **{"gpubot.dev/team": "nlp"})
+    jobs = "/apis/batch/v1/namespaces/nlp/jobs"
+    mine, others = job("mine"), job("others")
+    mine["metadata"]["labels"] = {names.TEAM: "nlp"}
+    others["metadata"]["labels"] = {names.TEAM: "vision"}
+    guarded.person.post(jobs, mine)
+    with pytest.raises(Refused, match=r"namespace nlp is of team nlp.*cannot be vision"):
+        guarded.person.post(jobs, others)
+    with pytest.raises(Refused, match="namespace nlp is of team nlp"):
+        guarded.person.patch(f"{jobs}/mine", {"metadata": {"labels": {names.TEAM: "vision"}}})
+    loose = pod("loose", gpus=1)
+    loose["metadata"]["labels"] = {names.TEAM: "vision"}
+    with pytest.raises(Refused, match="cannot be vision there"):
+        guarded.person.post("/api/v1/namespaces/nlp/pods", loose)
+    guarded.run()
+    assert {one.workload.team for one in guarded.requests()} == {"nlp"}
+
+
+def test_what_is_of_another_team_already_can_still_be_changed(guarded: KubeHouse) -> None:
+    guarded.create_job("old")
+    path = f"/api/v1/namespaces/{TEAM}"
+    admin = Connection(lambda: guarded.api.client("admin"))
+    admin.patch(path, {"metadata": {"labels": {names.TEAM: "vision"}}})
+    guarded.person.patch(f"{JOBS}/old", {"metadata": {"annotations": {names.LEASE: "2h"}}})
+    guarded.run()
+    assert guarded.state("old") is S.RUNNING
