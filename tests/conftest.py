@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import uvicorn.server
+from hypothesis import HealthCheck, settings
 from sqlalchemy import URL, Engine, create_engine
 from sqlalchemy.engine import Dialect
 from sqlalchemy.util import LRUCache
@@ -40,8 +41,20 @@ def _keep_files_in_memory() -> None:
         tempfile.tempdir = os.environ["TMPDIR"] = str(_MEMORY)
 
 
+def _draw_alike() -> None:
+    """Property tests draw the same each time and need not be quick, so that a run says of a change.
+
+    To search further: `--hypothesis-profile=search`.
+    """
+    slow = [HealthCheck.too_slow]
+    settings.register_profile("suite", deadline=None, derandomize=True, suppress_health_check=slow)
+    settings.register_profile("search", deadline=None, suppress_health_check=slow)
+    settings.load_profile("suite")
+
+
 _compile_once()
 _keep_files_in_memory()
+_draw_alike()
 
 
 def pytest_collection_finish() -> None:

@@ -91,7 +91,7 @@ _spoils = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     path=st.sampled_from(sorted(_BODIES)),
     way=st.sampled_from(["POST", "PUT", *_PATCHES]),

@@ -62,7 +62,7 @@ def _follow(mirror: dict[str, str], lines: list[bytes]) -> None:
         mirror[name] = metadata["resourceVersion"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(before=_acts, after=st.lists(_acts, max_size=4))
 def test_mirror_of_a_list_and_a_watch_is_the_truth(before: list[_Act], after: list[Any]) -> None:
     api = ApiServer()
@@ -82,7 +82,7 @@ def test_mirror_of_a_list_and_a_watch_is_the_truth(before: list[_Act], after: li
         assert mirror == _names(api, SELECTED)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(before=_acts, between=_acts, limit=st.integers(1, 3))
 def test_pages_are_one_snapshot(before: list[_Act], between: list[_Act], limit: int) -> None:
     api = ApiServer()

@@ -46,7 +46,6 @@ from tests.scheduler.worlds import QUEUES, World, layouts, workloads
 RACK = "example.com/rack"
 CAREFUL = settings(
     max_examples=40,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

@@ -134,7 +134,7 @@ def test_a_queue_that_is_spent_gives_nobody_more() -> None:
     assert list(walk) == []
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(layouts(), st.data())
 def test_the_walk_gives_the_order_in_which_a_sort_would_put_them(
     layout: Layout, data: st.DataObject

@@ -107,7 +107,7 @@ def test_two_that_would_need_the_same_other_place_are_not_both_moved() -> None:
     assert sorted(move.assignments[0].nodes[0][0] for move in plan.moves) == ["n1", "n2"]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(1, 7), st.integers(0, 999)), max_size=7),
     st.integers(1, 2),

@@ -237,7 +237,7 @@ _JOBS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(_JOBS, st.integers(1, 3), st.booleans())
 def test_whoever_is_moved_and_for_whom_all_start_at_once(
     jobs: list[tuple[int, int, bool, int]], pods: int, one_rack: bool

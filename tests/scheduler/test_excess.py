@@ -59,7 +59,7 @@ def test_what_is_not_preemptible_is_no_excess() -> None:
     assert not lies(cluster, 0, 1, 1)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(layouts(), st.data())
 def test_whoever_finds_targets_was_not_ruled_out(layout: Layout, data: st.DataObject) -> None:
     world = World(layout)

@@ -68,7 +68,7 @@ def test_own_work_of_lower_priority_is_taken_where_the_policy_allows_it() -> Non
     assert stopped(own, 4) == ["a0"]
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(layouts(), st.data())
 def test_with_the_targets_gone_it_fits_and_each_of_them_is_needed(
     layout: Layout, data: st.DataObject

@@ -75,7 +75,7 @@ def test_who_was_told_to_stop_holds_his_gpus_until_he_is_gone() -> None:
     assert (found.used, found.running, found.leaving, found.pending) == (8, 1, 1, 1)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(layouts(), st.data())
 def test_the_sums_are_those_of_adding_everybody_up(layout: Layout, data: st.DataObject) -> None:
     world = World(layout)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.gangs import (
@@ -132,7 +132,6 @@ def test_pods_lie_on_the_flavor_of_their_first_resource_that_has_places() -> Non
 _SETS = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 8)), min_size=1, max_size=3)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 8), min_size=1, max_size=6), _SETS)
 def test_whatever_is_found_fits_and_is_whole(free: list[int], sets: list[tuple[int, int]]) -> None:
     state = state_of(*free)

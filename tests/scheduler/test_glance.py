@@ -26,7 +26,7 @@ def what(nomination: Nomination) -> tuple[object, ...]:
     )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(layouts(), st.data())
 def test_a_glance_and_a_full_look_agree(layout: Layout, data: st.DataObject) -> None:
     world = World(layout)

@@ -183,7 +183,7 @@ def test_a_contradiction_is_an_error_and_changes_nothing(event: Event) -> None:
     assert (cluster.running(), cluster.waiting(), cluster.engine.figures()) == before
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_changes_leave_the_sums_right_and_undone_they_leave_no_trace(data: st.DataObject) -> None:
     world = World(data.draw(layouts()))

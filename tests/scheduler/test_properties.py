@@ -20,7 +20,6 @@ from tests.scheduler.worlds import World, layouts, workloads
 
 CAREFUL = settings(
     max_examples=60,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

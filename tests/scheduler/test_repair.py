@@ -65,7 +65,7 @@ _GANGS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(_GANGS, st.sampled_from(NODES))
 def test_whoever_lost_pods_has_them_elsewhere_or_stops_and_nobody_else_is_touched(
     gangs: list[tuple[int, int, TopologyMode | None]], lost: str
@@ -96,7 +96,7 @@ def test_whoever_lost_pods_has_them_elsewhere_or_stops_and_nobody_else_is_touche
                 assert {rack_of(node) for node in after} == {rack_of(node) for node in kept}
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.lists(st.integers(0, 2), min_size=len(NODES), max_size=len(NODES)),
     st.sampled_from([None, TopologyMode.REQUIRED]),

@@ -25,7 +25,7 @@ def six_nodes() -> Cluster:
     return Cluster(layout, *nodes)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.tuples(st.integers(1, 3), st.integers(1, 8)), max_size=10),
     st.integers(1, 5),

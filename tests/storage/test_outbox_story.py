@@ -142,7 +142,7 @@ TestDelivery = Delivery.TestCase
 TestDelivery.settings = settings(
     max_examples=25,
     stateful_step_count=25,
-    deadline=None,  # a busy machine is no failure
+    # a busy machine is no failure
     phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],  # to explain is slow
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -194,7 +194,7 @@ _SAID = [
 _WORDS = st.sampled_from(_SAID)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.one_of(
         st.text(max_size=200),

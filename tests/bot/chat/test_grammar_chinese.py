@@ -194,7 +194,7 @@ _LINES = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(_LINES, st.none() | st.just("R-1"))
 def test_any_line_gives_a_command_or_an_error_inside_the_line(text: str, here: str | None) -> None:
     result = read(text, here)
@@ -203,7 +203,7 @@ def test_any_line_gives_a_command_or_an_error_inside_the_line(text: str, here: s
         assert not isinstance(read(result.example, here), GrammarError)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(_LINES)
 def test_an_error_creates_nothing(text: str) -> None:
     said = grammar.parse(text)

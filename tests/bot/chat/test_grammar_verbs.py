@@ -342,7 +342,7 @@ _COMMANDS = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(_COMMANDS)
 @example(grammar.Why("/"))
 def test_a_command_put_into_words_is_read_back(command: grammar.Command) -> None:

@@ -136,7 +136,7 @@ def test_hostile_names_are_shown_literally(name: str, poison: str, language: str
     assert len(message.text) < 12_100
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.text(max_size=300))
 def test_any_line_gives_a_message_slack_takes(text: str) -> None:
     said = grammar.parse(text)

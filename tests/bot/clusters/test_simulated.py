@@ -143,7 +143,7 @@ def test_a_journal_that_is_something_else_is_refused_by_line(tmp_path: Path) -> 
         open_cluster(path)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(cut=st.integers(min_value=0, max_value=100_000), data=st.data())
 def test_a_journal_cut_anywhere_keeps_what_was_whole(
     cut: int, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

@@ -249,9 +249,7 @@ ACTS = st.lists(
 
 
 @given(acts=ACTS)
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_invariants_1_2_and_6_through_failing_nodes_and_crashes(
     acts: list[tuple[str, int]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:

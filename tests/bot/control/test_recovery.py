@@ -256,9 +256,7 @@ class Saboteur:
 
 
 @given(acts=ACTS)
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_invariant_6_whatever_is_decided_is_stored_and_said_once(
     acts: list[tuple[str, int]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:

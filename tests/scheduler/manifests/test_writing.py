@@ -175,7 +175,7 @@ def a_queue(draw: st.DrawFn, name: str, names: tuple[str, ...]) -> Queue:
     )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(layouts())
 def test_any_layout_goes_to_kueue_and_back(layout: Layout) -> None:
     assert read_back(layout) == layout

@@ -253,7 +253,7 @@ def check_whole(nodes: SimulatedNodes) -> None:
     assert figures.used == sum(present.values())
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(ACTS)
 def test_whatever_is_done_gangs_are_whole_and_every_attempt_ends_once(acts: list[Act]) -> None:
     nodes, happened = play(acts)

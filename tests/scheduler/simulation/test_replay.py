@@ -126,7 +126,7 @@ JOBS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(JOBS, st.integers(1, 4), st.sampled_from([1, 2, 8]))
 def test_any_trace_plays_to_its_end_whole_and_the_same_each_time(
     drawn: list[tuple[str, int, int, int]], nodes: int, size: int
@@ -149,7 +149,7 @@ OUTAGES = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(JOBS, OUTAGES, st.integers(2, 4), st.booleans())
 def test_nobody_is_lost_or_forgotten_when_nodes_fail_and_return(
     drawn: list[tuple[str, int, int, int]],

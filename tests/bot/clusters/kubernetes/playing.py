@@ -36,7 +36,7 @@ class Do:
 
 def playing(examples: int) -> settings:
     """How often a play is played."""
-    return settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    return settings(max_examples=examples, suppress_health_check=list(HealthCheck))
 
 
 def steps_of(
