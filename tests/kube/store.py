@@ -107,6 +107,7 @@ class Store:
         self._keep = keep
         self._shelves: dict[Kind, _Shelf] = {}
         self._listeners: list[Callable[[], None]] = []
+        self._followers: list[Callable[[Entry], None]] = []
 
     def _shelf(self, kind: Kind) -> _Shelf:
         return self._shelves.setdefault(kind, _Shelf())
@@ -114,6 +115,10 @@ class Store:
     def listen(self, listener: Callable[[], None]) -> None:
         """Call listener after each write, in the writer's thread."""
         self._listeners.append(listener)
+
+    def follow(self, follower: Callable[[Entry], None]) -> None:
+        """Have follower see each write as it is made, with all else as it is at that instant."""
+        self._followers.append(follower)
 
     def get(self, kind: Kind, key: Key) -> Stored | None:
         return self._shelf(kind).objects.get(key)
@@ -171,6 +176,8 @@ class Store:
         if len(shelf.entries) > 2 * self._keep:
             self.compacted = max(self.compacted, shelf.entries[self._keep - 1].version)
             del shelf.entries[: self._keep]
+        for follower in self._followers:
+            follower(entry)
         for listener in self._listeners:
             listener()
 

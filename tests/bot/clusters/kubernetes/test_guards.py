@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from bot.byhand import Intervened, Wish
+from bot.clusters.base import Stop
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import STRATEGIC, Json
 from bot.clusters.kubernetes.templates import name_of
@@ -21,10 +22,11 @@ from scheduler.model import TaintEffect, Toleration
 from storage.audit import InterventionKind
 from storage.records import Recipe, RecipeKind
 from storage.states import RequestState as S
+from tests.bot.clusters.kubernetes.grouping import create
 from tests.bot.clusters.kubernetes.house import KubeHouse
 from tests.bot.clusters.kubernetes.meddling import JOBS, PODS
 from tests.bot.clusters.kubernetes.test_chat_requests import ask, state
-from tests.bot.clusters.kubernetes.world import JOB_SETS
+from tests.bot.clusters.kubernetes.world import JOB_SETS, wait_until
 from tests.bot.house import ADA, ANA, an_ask, small_layout
 from tests.kube.kinds import POD
 from tests.kube.samples import job, job_set, part, pod
@@ -84,6 +86,34 @@ def at_gate(house: KubeHouse, name: str) -> Json:
     assert not body["metadata"].get("annotations")
     assert "deletionTimestamp" not in body["metadata"]
     return body
+
+
+# ---- what was stopped before it was done
+
+
+@pytest.mark.parametrize("kind", ["Job", "group", "hold"])
+def test_no_pod_is_let_go_after_its_gang_was_stopped(house: KubeHouse, kind: str) -> None:
+    """What was to let it go has had no answer, and would be sent again."""
+    if kind == "Job":
+        house.create_job("train", pods=2)
+    elif kind == "group":
+        create(house, {"a": 8, "b": 8})
+    else:
+        house.create_pod("a", 4, request=ask(house, "k1", gpus=4))
+    fault = house.api.faults.fail(503, "PATCH", path="/pods/", times=None)
+    for _ in range(3):
+        house.hear()
+        house.control.step()
+        wait_until(lambda: fault.taken > 0 or house.cluster.writer.wait(0.0), "the writes")
+        house.api.controllers.settle()
+    assert fault.taken
+    (gang,) = house.cluster._gangs.values()
+    stop = Stop(workload=gang.workload, decision=gang.decision, grace=0.0)
+    house.cluster.apply(stop, house.clock.now())
+    wait_until(lambda: house.cluster.writer.wait(0.0), "what is over not to be sent again")
+    house.api.faults.clear()
+    house.settle()
+    assert {one.code for one in house.api.requests if "/pods/" in one.path} <= {201}
 
 
 # ---- another object of the same name

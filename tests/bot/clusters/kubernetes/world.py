@@ -73,21 +73,20 @@ class Doom:
 class MortalConnection(Connection):
     """A connection whose writes meet the doom, where there is one.
 
-    `loose` are those that would have changed whatever has the name of what they are about.
+    `note` is told of each request before it is sent: the method, the path, the query, the body.
     """
 
     def __init__(
         self,
         open_client: Callable[[], kube.ApiClient],
         doom: Callable[[], Doom | None],
-        loose: list[str] | None = None,
+        note: Callable[..., None] = lambda *_: None,
     ) -> None:
         super().__init__(open_client, connect=2.0, read=2.0, silence=30.0)
-        self._doom, self._loose = doom, [] if loose is None else loose
+        self._doom, self._note = doom, note
 
     def _ask(self, method: str, *args: Any) -> Json:
-        if not _is_bound(method, *args):
-            self._loose.append(f"{method} {args[0]}")
+        self._note(method, *args)
         doom = self._doom()
         if doom is None or method == "GET":
             return super()._ask(method, *args)
@@ -122,12 +121,13 @@ class World:
         self.patience = patience
         self.person = Connection(lambda: api.client("alice"))
         self.doom: Doom | None = None
-        self.loose: list[str] = []
+        self.loose: list[str] = []  # what would have changed whatever had the name
+        self.on_write: Callable[[str, str], None] = lambda *_: None
         self.cluster = self.open()
 
     def open(self) -> KubernetesCluster:
         """A cluster that knows nothing but what the API server tells it."""
-        connection = MortalConnection(lambda: self.api.client("bot"), lambda: self.doom, self.loose)
+        connection = MortalConnection(lambda: self.api.client("bot"), lambda: self.doom, self._note)
         self.cluster = KubernetesCluster(
             connection,
             self.layout,
@@ -138,6 +138,12 @@ class World:
         )
         assert self.cluster.start(DEADLINE)
         return self.cluster
+
+    def _note(self, method: str, path: str, *rest: Any) -> None:
+        if not _is_bound(method, path, *rest):
+            self.loose.append(f"{method} {path}")
+        if method != "GET":
+            self.on_write(method, path)
 
     def restart(self) -> None:
         """The bot dies: nothing more is written, nothing is remembered; the next one lives."""
