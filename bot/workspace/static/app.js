@@ -6,6 +6,7 @@ import { Modals } from "./dialogs.js";
 import { h, icon, present, toast } from "./dom.js";
 import { renderHome } from "./home.js";
 import { MessageList } from "./messages.js";
+import { whenReleased } from "./pointer.js";
 import { renderSidebar } from "./sidebar.js";
 import { Thread } from "./thread.js";
 import { setLanguage, setWorld, worldClock } from "./time.js";
@@ -98,7 +99,7 @@ const handlers = {
   views({ stack }) { modals.show(stack); },
   home({ view }) {
     space.home = view;
-    if (space.place.home) renderHome(stage, space);
+    whenReleased("home", () => space.place.home && renderHome(stage, space));
   },
   presence({ connections }) {
     const was = space.boot.connections;
@@ -197,6 +198,10 @@ async function showEarlier(room) {
 }
 
 function refresh(channel, jump = false) {
+  whenReleased(`${channel} ${jump}`, () => draw(channel, jump));
+}
+
+function draw(channel, jump) {
   thread.refresh(channel);
   if (!list || space.place.room !== channel) return;
   const top = [...(space.messages.get(channel)?.values() || [])].filter((message) =>
@@ -238,7 +243,7 @@ async function press(message, action, values, node) {
 }
 
 function sidebar() {
-  renderSidebar($("sidebar"), space, { go, become });
+  whenReleased("sidebar", () => space.boot && renderSidebar($("sidebar"), space, { go, become }));
   const unread = [...space.rooms.values()].reduce((sum, room) => sum + (space.place.room === room.id ? 0 : room.unread), 0);
   document.title = `${unread ? `(${unread}) ` : ""}${t("title")}`;
   header.querySelector(".menu-dot")?.toggleAttribute("hidden", unread === 0);

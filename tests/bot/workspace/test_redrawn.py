@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import httpx
 import pytest
+from playwright.sync_api import expect
 
 from bot.workspace.server import WorkspaceServer
-from tests.fixtures_workspace import GENERAL, client_of
+from bot.workspace.visitor import Visitor
+from tests.fixtures_browser import LookAt
+from tests.fixtures_workspace import GENERAL, ONCALL, client_of
 
 
 def blocks(block_id: str, value: str, action_id: str = "cancel") -> list[dict[str, Any]]:
@@ -62,3 +66,35 @@ def press(workspace: WorkspaceServer, ts: object, pressed: dict[str, str]) -> ob
         json={"person": "U0ADA", "channel": GENERAL, "ts": ts, "action": action},
     )
     return answer.json()["error"]
+
+
+# ---- in a browser
+
+
+def test_a_place_that_is_drawn_anew_while_it_is_pressed_is_gone_to(
+    workspace: WorkspaceServer, look_at: LookAt
+) -> None:
+    page = look_at(workspace.base_url)
+    page.get_by_test_id("channel-gpu-oncall").hover()
+    page.mouse.down()
+    Visitor(workspace.base_url, "U0BEN").say(ONCALL, "news")
+    expect(page).to_have_title(re.compile(r"^\(1\)"))  # by then all is drawn that can be
+    page.mouse.up()
+    expect(page.get_by_test_id("title")).to_have_text("#gpu-oncall")
+    expect(page.get_by_test_id("unread-gpu-oncall")).to_have_count(0)
+
+
+def test_a_button_that_is_drawn_anew_while_it_is_pressed_is_pressed(
+    workspace: WorkspaceServer, look_at: LookAt
+) -> None:
+    bot = client_of(workspace)
+    ts = str(bot.chat_postMessage(channel=GENERAL, text="card", blocks=blocks("a", "R-1"))["ts"])
+    page = look_at(workspace.base_url)
+    page.get_by_role("button", name="Press").hover()
+    page.mouse.down()
+    bot.chat_update(channel=GENERAL, ts=ts, text="card", blocks=blocks("b", "R-1"))
+    Visitor(workspace.base_url, "U0BEN").say(ONCALL, "news")
+    expect(page).to_have_title(re.compile(r"^\(1\)"))
+    page.mouse.up()
+    # Nobody is connected to hear of it, which is said: so it was pressed.
+    expect(page.get_by_test_id("toast")).to_be_visible()
