@@ -73,7 +73,7 @@ class Belonging:
         """
         found: Counter[NodeName] = Counter()
         for gang in self._by_object.values():
-            found += self._granted_to(gang)
+            found.update(self._granted_to(gang))
         return found
 
     def _granted_to(self, gang: Gang) -> Counter[NodeName]:

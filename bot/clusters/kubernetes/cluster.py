@@ -189,10 +189,11 @@ class KubernetesCluster:
             self._again.update(self._pods.overdue(now))
             for uid in sorted(changes.jobs):
                 self._adopt(uid)  # before its pods are taken for others'
-            failed = set(self.fleet.failed)
+            before = (set(self.fleet.failed), self.fleet.dead)
             nodes = list(self.fleet.news(changes.nodes | self._touched, now))
             self._touched.clear()
-            self._look_at(changes, failed ^ self.fleet.failed, now)
+            lost = (self.fleet.failed ^ before[0]) | (self.fleet.dead ^ before[1])
+            self._look_at(changes, lost, now)
             self._again |= self._later
             self._asked.doubt(*self._later)
             self._later.clear()

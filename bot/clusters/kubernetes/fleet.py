@@ -23,6 +23,7 @@ from scheduler.model import (
 PATIENCE = 60.0
 """A node that is not ready for so long has failed: a kubelet that restarts is back by then."""
 
+CLEARED = "node.kubernetes.io/out-of-service"
 LEAVING = frozenset(
     {
         "ToBeDeletedByClusterAutoscaler",
@@ -31,7 +32,7 @@ LEAVING = frozenset(
         "cloud.google.com/impending-node-termination",
         "karpenter.sh/disrupted",
         "node.cloudprovider.kubernetes.io/shutdown",
-        "node.kubernetes.io/out-of-service",
+        CLEARED,
         "remediator.kubernetes.azure.com/unschedulable",
     }
 )
@@ -105,13 +106,24 @@ class Fleet:
         for name in self._settle(now):
             yield NodeFailed(name=name, at=now, leaving=name in self.leaving)
 
-    def keeps(self, name: NodeName) -> bool:
-        """Whether a node has failed and is still there, so that nothing ends its pods.
+    @property
+    def dead(self) -> frozenset[NodeName]:
+        """The failed nodes on which nothing runs any more: one that is leaving may go on till then.
 
-        One that is leaving goes on, and ends them as it is told.
+        What pods have there, nobody could have; on the others they end first.
         """
-        there = name in self._mirror.nodes.items
-        return there and name in self.failed and name not in self.leaving
+        return frozenset(
+            name for name in self.failed if name not in self.leaving or not self.ready(name)
+        )
+
+    def keeps(self, name: NodeName) -> bool:
+        """Whether a node is dead and still there, so that nothing ends its pods.
+
+        Those of one that is marked as out of service are ended by the cluster.
+        """
+        node = self._mirror.nodes.items.get(name)
+        cleared = node is not None and any(taint.key == CLEARED for taint in node.taints)
+        return node is not None and name in self.dead and not cleared
 
     def usable(self, name: NodeName) -> bool:
         """Whether pods can be sent to a node."""

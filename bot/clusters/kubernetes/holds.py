@@ -46,9 +46,11 @@ class Holds:
     def start(self, gang: Gang) -> EndKind | None:
         """Keep a hold in mind, unless a node of it is not there.
 
-        One that is not ready has time to be so again, for it may have been held for long.
+        One that is not ready has time to be so again, for it may have been held for long; one that
+        is leaving is told as a lost one is, and the rest of the hold stays.
         """
-        return None if all(map(self._fleet.usable, gang.nodes)) else EndKind.LOST
+        there = (self._fleet.usable(node) or node in self._fleet.leaving for node in gang.nodes)
+        return None if all(there) else EndKind.LOST
 
     def has_begun(self, gang: Gang) -> bool:
         """Whether pods of it were let go that are not over."""
@@ -93,7 +95,7 @@ class Holds:
         pods = self._alive(gang)
         if gang.stopping:
             let_go = [pod for pod in pods if not pod.gated]
-            return None if standing(let_go, self._fleet.failed) else gang.ending
+            return None if standing(let_go, self._fleet.dead) else gang.ending
         if not gang.running and not gang.hurt:
             gang.running = True
             events.append(Started(workload=gang.workload, decision=gang.decision, at=now))

@@ -68,7 +68,7 @@ class JobGangs:
             gang.seen = True
             pods = self._mirror.pods_of(job.uid)
             gang.stopping = job.suspended
-            return end_of(job, pods, self._fleet.failed, EndKind.STOPPED)
+            return end_of(job, pods, self._fleet.dead, EndKind.STOPPED)
         if self._runs(gang, job):
             gang.seen = True
             return None
@@ -88,7 +88,7 @@ class JobGangs:
 
     def has_begun(self, gang: Gang) -> bool:
         """Whether it has pods although we see no object: that is gone, or has left our care."""
-        pods = standing(self._mirror.pods_of(gang.ref.uid), self._fleet.failed)
+        pods = standing(self._mirror.pods_of(gang.ref.uid), self._fleet.dead)
         let_go = any(decision_of(pod) == gang.decision for pod in pods)
         gang.seen = let_go and self._mirror.work(gang.ref.uid) is None
         return gang.seen
@@ -153,7 +153,7 @@ class JobGangs:
         """Have a gang stopped when its grace is over; at once where nothing runs of it."""
         if gang.stop_at is not None or gang.stopping:
             return
-        pods = standing(self._mirror.pods_of(gang.ref.uid), self._fleet.failed)
+        pods = standing(self._mirror.pods_of(gang.ref.uid), self._fleet.dead)
         gang.stop_at = now + grace if any(pod.ready for pod in pods) else now
         if gang.announced is not None:  # before the bot came back
             gang.stop_at = min(gang.stop_at, gang.announced)
@@ -254,7 +254,7 @@ class JobGangs:
         if job is not gang.last:
             self._keep_marks(gang, job)
         gang.ordered = job.ordered
-        end = end_of(job, pods, self._fleet.failed, gang.ending)
+        end = end_of(job, pods, self._fleet.dead, gang.ending)
         if end is EndKind.FINISHED and not gang.running:  # it was quicker than our look
             events.append(Started(workload=gang.workload, decision=gang.decision, at=now))
         events += refusals(gang, pods, end, now)
@@ -336,7 +336,7 @@ class JobGangs:
                 return EndKind.LEFT
             written = not self._writer.busy(gang.decision)
             return gang.ending if gang.stopping and written else None
-        there = standing(pods, self._fleet.failed)
+        there = standing(pods, self._fleet.dead)
         goes_on = there and gang.stop_at is None and not gang.stopping
         if goes_on and gang.object is not Whereabouts.GONE:
             self._search.ask(gang)
@@ -409,10 +409,13 @@ class JobGangs:
         def send() -> None:
             uid = gang.ref.uid
             if uid == gang.decision:
-                meta = self._connection.get(path)["metadata"]
-                if (meta.get("annotations") or {}).get(names.DECISION) != gang.decision:
-                    return  # somebody else's has that name
-                uid = meta["uid"]
+                folder, _, name = path.rpartition("/")
+                found = self._connection.get(folder, fieldSelector=f"metadata.name={name}")
+                metas = [one["metadata"] for one in found.get("items") or ()]
+                ours = [one for one in metas if _decided(one) == gang.decision]
+                if not ours:
+                    return  # it never came, or somebody else's has that name
+                uid = ours[0]["uid"]
             options = {"propagationPolicy": "Background", "preconditions": {"uid": uid}}
             try:
                 self._connection.delete(path, options)
@@ -447,6 +450,12 @@ class JobGangs:
 
     def _put(self, gang: Gang, what: str, send: Callable[[], object]) -> None:
         self._writer.put(Write(about=gang.ref.uid, what=f"{what} {gang.decision}", send=send))
+
+
+def _decided(meta: Json) -> str | None:
+    """The decision that an object as it was sent says it is of."""
+    found = (meta.get("annotations") or {}).get(names.DECISION)
+    return None if found is None else str(found)
 
 
 def _growth(

@@ -159,7 +159,7 @@ class PodGangs:
         """Have its pods evicted when its grace is over."""
         if gang.stop_at is None:
             there = (*self.pods_of(gang), *self._mirror.left_by(gang.decision))
-            ready = any(pod.ready for pod in standing(there, self._fleet.failed))
+            ready = any(pod.ready for pod in standing(there, self._fleet.dead))
             gang.stop_at = now + grace if ready else now
             if gang.stop_at <= now:
                 self.suspend(gang)
@@ -194,7 +194,7 @@ class PodGangs:
     def look(self, gang: Gang, events: list[ClusterEvent], now: Seconds) -> EndKind | None:
         """Let pods go, tell what is new; how it ended if it has."""
         pods = [pod for pod in self.pods_of(gang) if not self._is_newcomer(gang, pod)]
-        lost = self._fleet.failed
+        lost = self._fleet.dead
         left = self._let_out(gang)
         if left and not standing(pods, lost):
             shown = all(names.DECISION not in pod.annotations for pod in left)

@@ -12,6 +12,7 @@ from storage.records import Audience
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.house import KubeHouse
 from tests.bot.clusters.kubernetes.serving import deploy
+from tests.bot.clusters.kubernetes.test_chat_requests import ask, state
 from tests.bot.clusters.kubernetes.world import TEAM
 from tests.kube.server import ApiServer
 
@@ -88,6 +89,62 @@ def test_a_job_that_replaces_pods_only_when_they_have_ended_moves_as_well(
     go_on(patient)
     assert patient.bound()["train-1"] not in before.values()
     assert patient.request("train").attempt == 1
+
+
+def running(house: KubeHouse) -> list[str]:
+    """The nodes on which containers run."""
+    return [one["spec"]["nodeName"] for one in house.pods() if one["status"]["phase"] == "Running"]
+
+
+def test_what_is_stopped_there_is_not_begun_elsewhere_before_it_has_ended(
+    patient: KubeHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its pod is saving: two that write one checkpoint would spoil it."""
+    patient.create_job("train", pods=1)
+    patient.run(3)
+    (node,) = patient.bound().values()
+    with monkeypatch.context() as patched:
+        patched.setattr(patient.api.kubelet, "confirm_all", lambda: 0)
+        leave(patient, node)
+        for _ in range(4):
+            patient.step(1.0)
+            patient.settle()
+            patient.let_pods_run()
+            patient.settle()
+            assert running(patient) == [node]
+        assert patient.job("train")["spec"]["suspend"]
+    go_on(patient)
+    assert running(patient) != [node]
+    assert patient.state("train") is S.RUNNING
+
+
+@pytest.mark.parametrize("away", [False, True], ids=["a bot there", "no bot there"])
+def test_the_rest_of_a_hold_stays(patient: KubeHouse, away: bool) -> None:
+    hold = ask(patient, "k1", nodes=2)
+    for name in ("a", "b"):
+        patient.create_pod(name, 8, request=hold)
+    patient.run(3)
+    before = {one["metadata"]["name"]: one["spec"]["nodeName"] for one in patient.pods()}
+    patient.api.change_node(before["a"], taints=[{"key": SPOT, "effect": "NoSchedule"}])
+    if away:
+        patient.restart()
+    patient.run(4)
+    after = {one["metadata"]["name"]: one["spec"]["nodeName"] for one in patient.pods()}
+    assert after == {"b": before["b"]}
+    assert state(patient, hold) is S.RUNNING
+
+
+def test_one_that_is_shut_down_ends_nothing_any_more(patient: KubeHouse) -> None:
+    patient.create_job("train", pods=3, podFailurePolicy=IGNORE)
+    patient.run(3)
+    node = patient.bound()["train-1"]
+    patient.api.kubelet.silence(node)
+    patient.api.change_node(node, ready=False)
+    leave(patient, node, "node.cloudprovider.kubernetes.io/shutdown")
+    patient.step(PATIENCE + 1.0)
+    patient.run(3)
+    assert patient.state("train") is S.WAITING
+    assert patient.job("train")["spec"]["suspend"]
 
 
 def test_a_replica_comes_again_elsewhere(patient: KubeHouse) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bot.cli.doctor_cluster import examine_cluster
 from bot.clusters.kubernetes.connection import Connection
 from bot.clusters.kubernetes.rights import rights
+from bot.views import Submitted
 from storage.records import Recipe, RecipeKind
 from storage.states import RequestState as S
 from tests.bot.clusters.kubernetes.grouping import create
@@ -12,7 +13,7 @@ from tests.bot.clusters.kubernetes.house import KubeHouse
 from tests.bot.clusters.kubernetes.replicas import SPACE, Hand, candidate
 from tests.bot.clusters.kubernetes.serving import keep_groups
 from tests.bot.clusters.kubernetes.test_chat_requests import ask, state
-from tests.bot.house import ADA, LEA
+from tests.bot.house import ADA, LEA, an_ask
 from tests.kube.samples import part
 
 GRACE = 601.0
@@ -24,6 +25,21 @@ def end(house: KubeHouse, who: str, request: str) -> None:
     house.pass_time(GRACE)
     house.run(3)
     assert state(house, request) is S.RELEASED
+
+
+def stop_unheard(house: KubeHouse) -> None:
+    """Release what the bot makes before it has heard that it is there."""
+    recipe = Recipe(kind=RecipeKind.RUN, image="x")
+    found = house.desk.submit(ADA.id, an_ask(gpus=8), key="k3", recipe=recipe)
+    assert isinstance(found, Submitted)
+    house.control.step()
+    house.desk.release(ADA.id, found.card.request, key="end k3")
+    house.control.step()
+    house.run(2)
+    house.step(61.0)
+    house.run(2)
+    assert state(house, found.card.request) is S.RELEASED
+    assert not [one for one in house.pods() if one["metadata"]["namespace"] == "nlp"]
 
 
 def test_no_right_is_given_for_nothing(house: KubeHouse) -> None:
@@ -46,6 +62,7 @@ def test_no_right_is_given_for_nothing(house: KubeHouse) -> None:
     made = ask(house, "k2", Recipe(kind=RecipeKind.RUN, image="x"), gpus=8)
     for request in (hold, made):
         end(house, ADA.id, request)
+    stop_unheard(house)
     house.create_job("odd", labels={"priority": "urgent"})  # which is told by an Event
     house.run()
     assert house.cluster.remarks.wait(10.0)
