@@ -61,6 +61,7 @@ def carry_out(engine: Engine, ledger: Ledger, order: DeskEvent) -> None:
     after = _WORKLOAD.validate_python(order.args["after"])
     current = request.workload
     ref = None if REF not in order.args else _REF.validate_python(order.args[REF])
+    same = ref is not None and _says_the_same(request, ref) and after.rest == before.rest
     if ref is not None:  # its object was found changed as it stopped: then it was requeued since
         created = current.created if after.created == before.created else after.created
         after = dataclasses.replace(after, created=created)
@@ -73,6 +74,7 @@ def carry_out(engine: Engine, ledger: Ledger, order: DeskEvent) -> None:
     if request.state is not S.WAITING and (ref is not None or request.state not in HOLDS):
         return
     rest = after.rest if ref is not None else spoiled(current)
+    rest = current.rest if same else rest
     after = dataclasses.replace(after, queued=current.queued, barred=current.barred, rest=rest)
     if ref is not None and after == current:  # other pods, that ask for the same
         ledger.amend(request.id, ref=ref)
@@ -81,6 +83,9 @@ def carry_out(engine: Engine, ledger: Ledger, order: DeskEvent) -> None:
         engine.apply(events.Amended(workload=after, at=ledger.now))
     except EngineError:
         log.exception("event %d (%s of %s) cannot be done", order.id, order.kind, request.id)
+        return
+    if same:  # its pods were seen to ask for more: nobody has changed anything
+        ledger.void_estimate(ledger.amend(request.id, workload=after, ref=ref))
         return
     changes = _CHANGES.validate_python(order.args["changes"])
     refusal = _REFUSAL.validate_python(order.args.get(REFUSAL, {}))
@@ -102,6 +107,11 @@ def carry_out(engine: Engine, ledger: Ledger, order: DeskEvent) -> None:
         return
     again = spoiled(current) is not None and changed.workload.rest is None
     announce_changes.say_changed(ledger, order, current.owner, changed, changes, again=again)
+
+
+def _says_the_same(request: Request, ref: ObjectRef) -> bool:
+    """Whether the object of a request asks for what it asked for, perhaps with other pods."""
+    return request.ref is not None and request.ref.form == ref.form
 
 
 def spoiled(workload: Workload) -> Rest | None:

@@ -28,6 +28,8 @@ from bot.terms import Terms
 from bot.views import CLUSTER, OUTSIDE, RefusalCode, Refused
 from scheduler.lapse import own
 from scheduler.model import (
+    GPU,
+    PodSet,
     Refusal,
     Rest,
     RestCause,
@@ -87,7 +89,7 @@ class WantedDesk:
         ]
         waiting = {uid: one for uid, one in known.items() if not one.state.final}
         planned = [
-            (one, self._plan(one, before, check, now, guaranteed=families.guarantees(one)))
+            (one, self._judge(one, before, check, now, guaranteed=families.guarantees(one)))
             for one in in_order(wanted)
             for before in (waiting.get(one.ref.uid),)
             if _is_news(known.get(one.ref.uid), one)
@@ -143,6 +145,22 @@ class WantedDesk:
             held = isinstance(found, Refused) and found.code is RefusalCode.RAISED_IN_CHAT
             if held and one.ref.uid in waiting:
                 self._above[one.ref.uid] = one
+
+    def _judge(
+        self,
+        wanted: Wanted,
+        before: Request | None,
+        check: Check,
+        now: Seconds,
+        *,
+        guaranteed: bool | None,
+    ) -> Workload | Refused:
+        """As it is to be from now on; only what is new, or was changed, is planned."""
+        if before is None or _is_changed(before, wanted):
+            return self._plan(wanted, before, check, now, guaranteed=guaranteed)
+        grown = dataclasses.replace(before.workload, pod_sets=_grown(before.workload, wanted))
+        refusal = check(grown)
+        return grown if refusal is None else never_fits(refusal)
 
     def _plan(
         self,
@@ -290,8 +308,8 @@ def _is_news(known: Request | None, wanted: Wanted) -> bool:
     """Something new, or another than it was; what has ended stays as it is.
 
     A group has no uid: one of other pods than that which ended is new. So is what had ended because
-    it was no more, or waited no longer, or because the policy lacked its queue. What is held is
-    looked at each time.
+    it was no more, or waited no longer, or because the policy lacked its queue. News is also that
+    its pods were seen to ask for more than it says.
     """
     told = not _may_grow(wanted)
     if known is None or known.ref is None:
@@ -303,8 +321,30 @@ def _is_news(known: Request | None, wanted: Wanted) -> bool:
             return told
         members = known.ref.members
         return told and members not in ("", wanted.ref.members)
+    return _is_changed(known, wanted) or _grown(known.workload, wanted) != known.workload.pod_sets
+
+
+def _is_changed(known: Request, wanted: Wanted) -> bool:
+    """Whether the object is another than it was; what is held is looked at each time."""
     lingers = wanted.flaw is not None and wanted.flaw.kind is FlawKind.LINGERS
     return known.ref != wanted.ref or lingers or spoiled(known.workload) is not None
+
+
+def _grown(known: Workload, wanted: Wanted) -> tuple[PodSet, ...]:
+    """The pod sets of an object that says what it said, with what pods were seen to ask for.
+
+    That is kept although a later look may not know of it: a bot that comes anew has seen none.
+    """
+    asked = {pods.name: pods.requests for pods in wanted.pod_sets}
+    found = []
+    for pods in known.pod_sets:
+        more = {
+            name: amount
+            for name, amount in asked.get(pods.name, {}).items()
+            if name != GPU and amount > pods.requests.get(name, 0)
+        }
+        found.append(dataclasses.replace(pods, requests={**pods.requests, **more}))
+    return tuple(found)
 
 
 def _may_grow(wanted: Wanted) -> bool:
@@ -354,7 +394,8 @@ def _amend(
 ) -> None:
     """An object that was changed while it waits: at its old place unless it asks for more.
 
-    Other pods that ask for the same change nothing, but that what was held is so no more.
+    Where it says the same, for other pods, or its pods were seen to ask for more, nothing else is
+    changed, but that what was held is so no more.
     """
     old = before.workload
     after = dataclasses.replace(
@@ -365,7 +406,8 @@ def _amend(
         replica=old.replica,
     )
     if before.ref is not None and before.ref.form == wanted.ref.form:
-        after = old if spoiled(old) is None else dataclasses.replace(old, rest=None)
+        rest = old.rest if spoiled(old) is None else None
+        after = dataclasses.replace(old, rest=rest, pod_sets=_grown(old, wanted))
     elif demands_more(old, after, terms):
         after = dataclasses.replace(after, created=now, raised=0)
     changes = changes_of(old, after, terms)

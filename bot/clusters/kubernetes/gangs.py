@@ -7,7 +7,6 @@ what has been told or asked for already.
 from __future__ import annotations
 
 import enum
-import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from bot.clusters.base import EndKind
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.connection import Json
 from bot.clusters.kubernetes.facts import JOB_SET, MAIN, Phase, PodFacts, marks_of_no_ask
+from bot.clusters.kubernetes.forms import shorten
 from bot.clusters.kubernetes.moments import read_moment
 from bot.clusters.kubernetes.works import JobEnd, WorkFacts
 from scheduler.model import (
@@ -215,7 +215,7 @@ def form_of(job: WorkFacts) -> str:
     """A short word that is another whenever a Job or JobSet asks for something else."""
     people = {k: v for k, v in job.annotations.items() if k not in marks_of_no_ask(job.annotations)}
     asked = (*job.asked, sorted(job.labels.items()), sorted(people.items()))
-    return hashlib.sha256(repr(asked).encode()).hexdigest()[:12]
+    return shorten(asked)
 
 
 def standing(pods: Sequence[PodFacts], lost: Collection[NodeName]) -> tuple[PodFacts, ...]:

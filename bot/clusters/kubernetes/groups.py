@@ -8,7 +8,6 @@ LeaderWorkerSet is such a group, and belongs to a family.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -17,6 +16,7 @@ from bot.clusters.base import Wanted
 from bot.clusters.flaws import Flaw, FlawKind
 from bot.clusters.kubernetes import names
 from bot.clusters.kubernetes.facts import MAIN, PodFacts, PodShape
+from bot.clusters.kubernetes.forms import shorten
 from bot.clusters.kubernetes.replicas import WORKER
 from bot.clusters.kubernetes.texts import read_marks, read_number
 from scheduler.model import GPU, PodSet, Seconds
@@ -127,9 +127,9 @@ def ref_of(key: str, roster: Roster) -> ObjectRef:
         namespace=first.namespace,
         name=group or first.name,
         uid=key,
-        form=_short(asked),
+        form=shorten(asked),
         family=family,
-        members="" if group is None else _short(sorted(pod.uid for pod in pods)),
+        members="" if group is None else shorten(sorted(pod.uid for pod in pods)),
     )
 
 
@@ -180,7 +180,3 @@ def _distinct(values: Iterable[V]) -> list[V]:
 def _marks(pod: PodFacts) -> Mapping[str, str]:
     """What a pod's maker asks for, its role apart."""
     return {name: text for name, text in pod.labels.items() if name != names.ROLE}
-
-
-def _short(what: object) -> str:
-    return hashlib.sha256(repr(what).encode()).hexdigest()[:12]

@@ -6,7 +6,7 @@ import abc
 import dataclasses
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 from bot.clusters.kubernetes import names
@@ -44,7 +44,8 @@ class WorkFacts(abc.ABC):
     what of it is done is never made anew while it runs. `closing` is how it will have ended when
     its last pods have: that is decided. `after_end`: none takes the place of a pod before that has
     ended, however long a node which is lost keeps it. `manager` is who makes its pods where that is
-    not the controller of its kind: whether that heeds `suspend` cannot be known.
+    not the controller of its kind: whether that heeds `suspend` cannot be known. `seen` is what
+    pods of a part were seen to ask for: it is planned with, but nobody wrote it into a template.
     """
 
     kind: ClassVar[str]
@@ -67,6 +68,7 @@ class WorkFacts(abc.ABC):
     manager: str | None = None
     closing: JobEnd | None = None
     after_end: bool = False
+    seen: Mapping[str, Amounts] = field(default_factory=dict)
 
     @property
     def decision(self) -> str | None:
@@ -81,7 +83,7 @@ class WorkFacts(abc.ABC):
     @property
     @abc.abstractmethod
     def asked(self) -> tuple[object, ...]:
-        """What its pods ask for: something else as soon as it is changed."""
+        """What its templates ask for: something else as soon as it is changed, and only then."""
 
     @property
     @abc.abstractmethod
@@ -93,9 +95,9 @@ class WorkFacts(abc.ABC):
         """What a pod of each of its templates asks for."""
         return tuple(shape.requests for shape in self.shapes)
 
-    @abc.abstractmethod
     def with_seen(self, seen: Mapping[str, Amounts]) -> Self:
-        """The same, as if its templates asked for what pods of a part were seen to ask for."""
+        """The same, of which pods, by part, were seen to ask for this."""
+        return dataclasses.replace(self, seen=dict(seen))
 
     @property
     @abc.abstractmethod
@@ -138,10 +140,6 @@ class JobFacts(WorkFacts):
         """It has one template."""
         return (self.shape,)
 
-    def with_seen(self, seen: Mapping[str, Amounts]) -> Self:
-        """All pods are of one part."""
-        return dataclasses.replace(self, shape=self.shape.with_seen(seen.get(MAIN, {})))
-
     @property
     def asked(self) -> tuple[object, ...]:
         """How many pods, and their shape."""
@@ -150,7 +148,8 @@ class JobFacts(WorkFacts):
     @property
     def pod_sets(self) -> tuple[PodSet, ...]:
         """All pods are of one shape; none where all is done."""
-        return (self.shape.pod_set(self.to_come),) if self.to_come else ()
+        shape = self.shape.with_seen(self.seen.get(MAIN, {}))
+        return (shape.pod_set(self.to_come),) if self.to_come else ()
 
 
 _VERDICTS = {"FailureTarget": JobEnd.FAILED, "SuccessCriteriaMet": JobEnd.COMPLETE}
@@ -255,10 +254,9 @@ class ReplicatedJob:
         """The pods that it has, or will have."""
         return max(0, self.replicas - self.done) * self.pods
 
-    @property
-    def pod_set(self) -> PodSet:
-        """What all of them ask for."""
-        found = self.shape.pod_set(self.count, self.name)
+    def pod_set(self, seen: Amounts) -> PodSet:
+        """What all of them ask for, where one was `seen` to ask for so much."""
+        found = self.shape.with_seen(seen).pod_set(self.count, self.name)
         if self.domain is None:
             return found
         together = (Slice(level=self.domain, size=self.pods),)
@@ -279,14 +277,6 @@ class JobSetFacts(WorkFacts):
         """One for each part."""
         return tuple(part.shape for part in self.parts)
 
-    def with_seen(self, seen: Mapping[str, Amounts]) -> Self:
-        """By the name of the part."""
-        parts = (
-            dataclasses.replace(one, shape=one.shape.with_seen(seen.get(one.name, {})))
-            for one in self.parts
-        )
-        return dataclasses.replace(self, parts=tuple(parts))
-
     @property
     def asked(self) -> tuple[object, ...]:
         """The size and shape of each part."""
@@ -304,7 +294,7 @@ class JobSetFacts(WorkFacts):
         Where the pods of the others run is left to the Kubernetes scheduler. Only of a JobSet that
         asks for no GPUs at all are all parts told, so that its owner hears what is wrong with it.
         """
-        sets = [part.pod_set for part in self.parts if part.count > 0]
+        sets = [part.pod_set(self.seen.get(part.name, {})) for part in self.parts if part.count > 0]
         with_gpus = [pods for pods in sets if pods.requests.get(GPU, 0)]
         return tuple(with_gpus or sets)
 

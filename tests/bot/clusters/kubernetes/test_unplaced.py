@@ -85,6 +85,9 @@ def test_the_next_attempt_is_planned_with_what_its_pods_ask_for(house: KubeHouse
     assert CPU not in before.workload.pod_sets[0].requests
     house.step(LATE)
     house.run(4)
+    assert house.state("train") is S.WAITING
+    house.step(Readiness().backoff + 1.0)
+    house.run(2)
     after = house.request("train")
     assert (after.id, after.state, after.attempt) == (before.id, S.ADMITTED, 2)
     (pods,) = after.workload.pod_sets
