@@ -14,6 +14,7 @@ from bot.chat.spool import Spool, SpoolError
 from bot.clock import WallClock
 from bot.clusters.base import Cluster
 from bot.clusters.journal import JournalBroken
+from bot.clusters.kubernetes.claims import claims_in
 from bot.clusters.kubernetes.cluster import KubernetesCluster
 from bot.clusters.kubernetes.leader import Candidate, GuardedConnection
 from bot.clusters.kubernetes.opening import NoCluster, open_connection
@@ -78,7 +79,7 @@ def build_bot(settings: Settings) -> Bot:
     layout = compile_policy(read_policy(settings.policy))
     store = open_store(settings.database_url)
     candidate = open_candidate(store) if settings.cluster is ClusterKind.KUBERNETES else None
-    cluster = open_cluster(settings, layout, candidate, store.identity)
+    cluster = open_cluster(settings, layout, candidate, store)
     core = build_core(
         store=store,
         cluster=cluster,
@@ -117,18 +118,20 @@ def own_name() -> str:
 
 
 def open_cluster(
-    settings: Settings, layout: Layout, candidate: Candidate | None = None, bot: str = ""
+    settings: Settings, layout: Layout, candidate: Candidate | None, store: Store
 ) -> Cluster:
     """The cluster that GPUBOT_CLUSTER names. Raises JournalBroken or NoCluster.
 
-    `bot` is the identity of the store.
+    By the `store` the bot knows what in the cluster is its own.
     """
     if settings.cluster is ClusterKind.KUBERNETES:
         connection = open_connection()
         if candidate is not None:
             connection = GuardedConnection(connection, candidate)
         templates = read_templates(settings.templates or shipped(TEMPLATES))
-        cluster = KubernetesCluster(connection, layout, templates=templates, bot=bot)
+        cluster = KubernetesCluster(
+            connection, layout, templates=templates, bot=store.identity, claims=claims_in(store)
+        )
         if not cluster.start():
             log.warning("the API server has not answered yet: nothing is decided until it does")
         return cluster

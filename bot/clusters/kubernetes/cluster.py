@@ -32,6 +32,7 @@ from bot.clusters.base import (
     Unwanted,
 )
 from bot.clusters.kubernetes.belonging import Belonging
+from bot.clusters.kubernetes.claims import NO_CLAIMS, Claims
 from bot.clusters.kubernetes.connection import Connection, Refused
 from bot.clusters.kubernetes.facts import JOB_SET
 from bot.clusters.kubernetes.fleet import PATIENCE, Fleet
@@ -82,9 +83,10 @@ class KubernetesCluster:
         patience: Seconds = PATIENCE,
         pace: Pace | None = None,
         bot: str = "",
+        claims: Claims = NO_CLAIMS,
     ) -> None:
         self._bot = bot
-        self.mirror = Mirror(bot)
+        self.mirror = Mirror(bot, claims)
         self.writer = Writer()
         self.remarks = Remarks(connection, self.mirror)
         self.watchers = watchers_of(connection, self.mirror, pace)

@@ -14,12 +14,12 @@ from typing import Generic, TypeVar
 
 from bot import mishaps
 from bot.clusters.kubernetes import names
+from bot.clusters.kubernetes.claims import NO_CLAIMS, Claims, read_marked
 from bot.clusters.kubernetes.connection import Json
 from bot.clusters.kubernetes.departed import Departed
 from bot.clusters.kubernetes.facts import Amounts, PodFacts, node_of, pod_of
 from bot.clusters.kubernetes.leaderworkersets import SetFacts, set_of
 from bot.clusters.kubernetes.replicas import read_key
-from bot.clusters.kubernetes.seals import unsealed
 from bot.clusters.kubernetes.works import JobFacts, JobSetFacts, WorkFacts, job_of, job_set_of
 from scheduler.model import Node, NodeName, ResourceName
 
@@ -106,22 +106,26 @@ class Changes:
 class Mirror:
     """Nodes by name; pods, Jobs and JobSets by uid; LeaderWorkerSets by namespace and name.
 
-    `bot` is the identity of the store, by which the bot knows its own marks.
+    `bot` is the identity of the store, by which the bot knows its own marks; by the `claims` it
+    knows those that are its own although they were made by another identity.
     """
 
-    def __init__(self, bot: str = "") -> None:
+    def __init__(self, bot: str = "", claims: Claims = NO_CLAIMS) -> None:
         self.lock = threading.RLock()
         self.nodes: Shelf[Node] = Shelf(self.lock, _name, node_of, self._move_node)
         self.pods: Shelf[PodFacts] = Shelf(
-            self.lock, _uid, lambda obj: pod_of(unsealed(obj, bot)), self._move_pod
+            self.lock, _uid, lambda obj: read_marked(obj, pod_of, bot, claims), self._move_pod
         )
         self.jobs: Shelf[JobFacts] = Shelf(
-            self.lock, _uid, lambda obj: self._as_seen(job_of(unsealed(obj, bot))), self._move_work
+            self.lock,
+            _uid,
+            lambda obj: self._as_seen(read_marked(obj, job_of, bot, claims)),
+            self._move_work,
         )
         self.job_sets: Shelf[JobSetFacts] = Shelf(
             self.lock,
             _uid,
-            lambda obj: self._as_seen(job_set_of(unsealed(obj, bot))),
+            lambda obj: self._as_seen(read_marked(obj, job_set_of, bot, claims)),
             self._move_work,
         )
         self.sets: Shelf[SetFacts] = Shelf(self.lock, _path, set_of, self._move_set)

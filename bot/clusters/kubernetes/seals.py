@@ -3,7 +3,8 @@
 Annotations go along when an object is copied, and outlast the database of the bot that wrote them.
 So each write of ours bears a seal: the identity of the bot's store, and the uid of the object. A
 template bears that of the Job whose it is, and a Job that we make, which has no uid yet, its own
-name. What bears another seal tells of no decision: it is as if we had never seen the object.
+name. What bears another seal tells of no decision: it is as if we had never seen the object, unless
+the store knows that decision (`claims`).
 
 What stands there of what we wrote into a template (`names.PINNED`) goes on counting, for the
 template was copied with it. What bears no seal at all is as it was before there were any.
@@ -51,6 +52,12 @@ def unsealed(obj: Json, bot: str) -> Json:
     if not right and names.DECISION in marks:
         kept[names.FORMER] = marks[names.DECISION]
     return {**obj, "metadata": {**meta, "annotations": kept}}
+
+
+def identity_in(obj: Json) -> str:
+    """The identity of the bot that has sealed an object; empty where none has."""
+    marks = obj["metadata"].get("annotations") or {}
+    return str(marks.get(names.SEAL, "")).partition("/")[0]
 
 
 def is_former(marks: Mapping[str, str]) -> bool:

@@ -10,16 +10,25 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.cli.serve import build_bot, wait_for_signal
+from bot.cli.serve import build_bot, open_cluster, wait_for_signal
+from bot.clusters.kubernetes import names
+from bot.clusters.kubernetes.cluster import KubernetesCluster
+from bot.clusters.kubernetes.connection import Connection
 from bot.composition import Bot
 from bot.settings import read_settings
 from bot.web.health import health_app
 from bot.web.server import WebServer
 from bot.workspace.server import WorkspaceServer
+from storage.records import ObjectRef
+from storage.states import RequestState
+from storage.store import open_store
 from tests.bot.clusters.kubernetes.world import wait_until
+from tests.bot.house import small_layout
 from tests.bot.kubeconfig import write_kubeconfig
 from tests.fixtures_workspace import open_workspace, workspace
+from tests.kube.samples import pod
 from tests.kube.server import ApiServer
+from tests.storage.samples import admission, request
 
 __all__ = ["open_workspace", "workspace"]  # fixtures
 
@@ -101,3 +110,31 @@ def test_the_second_bot_takes_over_when_the_first_ends(
         assert not second.leadership.deposed.is_set()
     finally:
         second.stop()
+
+
+def test_the_cluster_is_told_what_the_store_has_decided(api: ApiServer, tmp_path: Path) -> None:
+    """What another identity has sealed is its own where the store knows of it, and only there."""
+    api.add_namespace("team")
+    person = Connection(lambda: api.client("alice"))
+    about = {}
+    for name, number in (("ours", 1), ("others", 2)):
+        path = "/api/v1/namespaces/team/pods"
+        about[name] = str(person.post(path, pod(name))["metadata"]["uid"])
+        marks = {names.DECISION: f"R-{number}/1", names.SEAL: f"former/{about[name]}"}
+        person.patch(f"{path}/{name}", {"metadata": {"annotations": marks}})
+    store = open_store(f"sqlite:///{tmp_path / 'gpubot.db'}")
+    ref = ObjectRef(kind="Pod", namespace="team", name="ours", uid=about["ours"])
+    held = request(
+        "R-1", state=RequestState.RUNNING, attempt=1, admission=admission("R-1"), ref=ref
+    )
+    with store.write() as work:
+        work.requests.add(held)
+    cluster = open_cluster(read_settings(), small_layout(), None, store)
+    assert isinstance(cluster, KubernetesCluster)
+    try:
+        pods = cluster.mirror.pods.items
+        found = {name: pods[uid].annotations.get(names.DECISION) for name, uid in about.items()}
+        assert found == {"ours": "R-1/1", "others": None}
+    finally:
+        cluster.close()
+        store.close()

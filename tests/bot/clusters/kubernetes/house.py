@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bot.clock import ManualClock
+from bot.clusters.kubernetes.claims import claims_in
 from bot.composition import build_core
 from bot.people import Directory
 from scheduler.layout import Layout
@@ -38,7 +39,7 @@ class KubeHouse(World):
 
     def _open_store(self) -> None:
         self.store = open_store(f"sqlite:///{self.folder / 'gpubot.db'}")
-        self.bot = self.store.identity
+        self.bot, self.claims = self.store.identity, claims_in(self.store)
 
     def _build(self) -> None:
         self.core = build_core(

@@ -8,6 +8,7 @@ from pathlib import Path
 from kubernetes import client as kube
 
 from bot.clock import ManualClock
+from bot.clusters.kubernetes.claims import claims_in
 from bot.clusters.kubernetes.cluster import KubernetesCluster
 from bot.clusters.kubernetes.connection import Connection
 from bot.clusters.kubernetes.leader import Candidate, GuardedConnection
@@ -90,7 +91,11 @@ class Replica(World):
             connect(self.api, lambda: self.doom, self._token), self.candidate
         )
         self.cluster = KubernetesCluster(
-            guarded, self.layout, patience=self.patience, bot=self.store.identity
+            guarded,
+            self.layout,
+            patience=self.patience,
+            bot=self.store.identity,
+            claims=claims_in(self.store),
         )
         assert self.cluster.start(DEADLINE)
         return self.cluster

@@ -13,6 +13,7 @@ from typing import Any
 
 from kubernetes import client as kube
 
+from bot.clusters.kubernetes.claims import NO_CLAIMS
 from bot.clusters.kubernetes.cluster import KubernetesCluster
 from bot.clusters.kubernetes.connection import Connection, Json, Unanswered
 from bot.clusters.kubernetes.facts import node_of
@@ -112,6 +113,7 @@ class World:
 
     pace: Pace | None = None
     bot = "world"
+    claims = NO_CLAIMS
 
     def __init__(
         self, api: ApiServer, *, layout: Layout | None = None, patience: Seconds = 0.0
@@ -135,6 +137,7 @@ class World:
             patience=self.patience,
             pace=self.pace,
             bot=self.bot,
+            claims=self.claims,
         )
         assert self.cluster.start(DEADLINE)
         return self.cluster
