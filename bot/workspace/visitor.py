@@ -91,14 +91,12 @@ class Visitor:
         """Use the element with this action id; `chosen` e.g. `selected_option={…}`."""
         seen = [*self.messages(channel), *self.thread(channel, ts)]
         message = next((m for m in seen if m["ts"] == ts), {})
-        block_id = _block_of(message.get("blocks") or [], action_id)
-        action = {"block_id": block_id, "action_id": action_id, **chosen}
+        action = {**_seen_in(message.get("blocks") or [], action_id), **chosen}
         return self._do("press", channel=channel, ts=ts, action=action, values=dict(values or {}))
 
     def press_in_view(self, view: Json, action_id: str, **chosen: Any) -> Json:
         """Use an element of a modal or of the Home tab."""
-        block_id = _block_of(view["blocks"], action_id)
-        action = {"block_id": block_id, "action_id": action_id, **chosen}
+        action = {**_seen_in(view["blocks"], action_id), **chosen}
         return self._do("press", view_id=view["id"], action=action, values={})
 
     def modal(self) -> Json | None:
@@ -152,8 +150,18 @@ class Visitor:
 
 
 def _block_of(blocks: list[Json], action_id: str) -> str:
+    return str(_seen_in(blocks, action_id)["block_id"])
+
+
+def _seen_in(blocks: list[Json], action_id: str) -> Json:
+    """What is told of an element that is used: where it is, which, and what a button carries.
+
+    By that it is found also where it was drawn anew in between.
+    """
     for block in blocks:
         parts = [block.get("accessory"), block.get("element"), *(block.get("elements") or ())]
-        if any(isinstance(p, dict) and p.get("action_id") == action_id for p in parts):
-            return str(block["block_id"])
-    return ""
+        for part in parts:
+            if isinstance(part, dict) and part.get("action_id") == action_id:
+                value = {"value": part["value"]} if "value" in part else {}
+                return {"block_id": str(block["block_id"]), "action_id": action_id, **value}
+    return {"block_id": "", "action_id": action_id}

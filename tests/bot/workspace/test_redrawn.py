@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from bot.workspace.server import WorkspaceServer
-from bot.workspace.visitor import Visitor
+from bot.workspace.visitor import Visitor, VisitorError
 from tests.fixtures_browser import LookAt
 from tests.fixtures_workspace import GENERAL, ONCALL, client_of
 
@@ -66,6 +66,18 @@ def press(workspace: WorkspaceServer, ts: object, pressed: dict[str, str]) -> ob
         json={"person": "U0ADA", "channel": GENERAL, "ts": ts, "action": action},
     )
     return answer.json()["error"]
+
+
+def test_a_visitor_says_what_the_button_carried(
+    workspace: WorkspaceServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bot, ada = client_of(workspace), Visitor(workspace.base_url, "U0ADA")
+    ts = str(bot.chat_postMessage(channel=GENERAL, text="card", blocks=blocks("a", "R-1"))["ts"])
+    seen = ada.messages(GENERAL)
+    bot.chat_update(channel=GENERAL, ts=ts, text="card", blocks=blocks("b", "R-1"))
+    monkeypatch.setattr(ada, "messages", lambda _channel: seen)
+    with pytest.raises(VisitorError, match="dispatch_failed"):  # found: nobody is connected
+        ada.press(GENERAL, ts, "cancel")
 
 
 # ---- in a browser
