@@ -39,6 +39,7 @@ from scheduler.outlook import Outlook
 from scheduler.pending import PendingQueue, PodsKey, Shape, shape_of
 from scheduler.protection import Flips, guards
 from scheduler.quota import QuotaTree
+from scheduler.realms import realms_of
 from scheduler.reserved import Reservations
 from scheduler.shares import Shares
 from scheduler.standing import Claim, Rank, Running, Waiting, columns_of
@@ -130,7 +131,7 @@ class State:
         groups = [group for queue in self.layout.queues for group in queue.groups]
         self.rounds = 2 * max((len(group.flavors) for group in groups), default=1)
         self.flavors = {flavor.name: flavor for flavor in self.layout.flavors}
-        self.realm = _realms(self.layout, self.tree)
+        self.realm = realms_of(self.layout, self.tree)
         self.realm_queues = {
             realm: tuple(q for q, mine in enumerate(self.realm) if mine == realm)
             for realm in sorted(set(self.realm))
@@ -479,22 +480,3 @@ class State:
             self.empty.clear()
             shadows = self.reservations.books
             self.nodes.settle([book.space for book in (*books.values(), *shadows)])
-
-
-def _realms(layout: Layout, tree: QuotaTree) -> tuple[int, ...]:
-    """Queues that can affect each other: one cohort tree, or one flavor's nodes.
-
-    The realm of a queue is the smallest number of a queue that it is connected with.
-    """
-    realm = list(range(tree.queues))
-    groups: dict[object, int] = {}
-    placed = {flavor.name for flavor in layout.flavors if flavor.levels}
-    for number, queue in enumerate(layout.queues):
-        ties: list[object] = [tree.root[number]]
-        if layout.options.wake_neighbours:
-            ties += [f for group in queue.groups for f in group.flavors if f in placed]
-        for tie in ties:
-            other = groups.setdefault(tie, number)
-            low, high = sorted((realm[other], realm[number]))
-            realm = [low if mine == high else mine for mine in realm]
-    return tuple(realm)
