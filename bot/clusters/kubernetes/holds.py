@@ -7,21 +7,23 @@ stopped, its pods are deleted.
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from bot.clusters.base import ClusterEvent, EndKind, PodsLost, Started, Taken, Wanted
 from bot.clusters.flaws import Flaw, FlawKind
-from bot.clusters.kubernetes import names, patches
-from bot.clusters.kubernetes.connection import STRATEGIC, Connection
+from bot.clusters.kubernetes import names
+from bot.clusters.kubernetes.connection import Connection
 from bot.clusters.kubernetes.facts import JOB, JOB_SET, PodFacts
 from bot.clusters.kubernetes.fleet import Fleet
 from bot.clusters.kubernetes.gangs import Gang, decision_of, standing
 from bot.clusters.kubernetes.groups import POD
 from bot.clusters.kubernetes.mirror import Mirror
 from bot.clusters.kubernetes.outside import seen_pod
-from bot.clusters.kubernetes.writing import Write, Writer
+from bot.clusters.kubernetes.sending import PodSender
+from bot.clusters.kubernetes.writing import Writer
 from scheduler.model import GPU, Admission, NodeName, Seconds
 from storage.records import ObjectRef
 
@@ -39,8 +41,9 @@ class Holds:
         fleet: Fleet,
         strangers: Callable[[Iterable[NodeName]], list[PodFacts]],
     ) -> None:
-        self._connection, self._mirror, self._writer = connection, mirror, writer
+        self._mirror, self._writer = mirror, writer
         self._fleet, self._strangers = fleet, strangers
+        self._sender = PodSender(connection, mirror, writer, fleet)
         self._told: dict[str, dict[str, Flaw | None]] = {}  # what waits in vain, by request and uid
 
     def start(self, gang: Gang) -> EndKind | None:
@@ -64,7 +67,7 @@ class Holds:
         for pod in pods:
             if not (pod.finished or pod.terminating or self._writer.busy(pod.uid)):
                 log.warning("%s runs by %s, which is over there", pod.name, decision_of(pod))
-                self._remove(pod)
+                self._sender.remove(pod)
 
     def stop(self, gang: Gang, grace: Seconds, now: Seconds) -> None:
         """Have its pods deleted when its grace is over; at once where there are none."""
@@ -78,7 +81,7 @@ class Holds:
         gang.stopping = True
         for pod in self._alive(gang):
             if not pod.terminating and not pod.gated:
-                self._remove(pod)
+                self._sender.remove(pod)
 
     def replace(self, gang: Gang, admission: Admission) -> None:
         """Let its pods go to the nodes of another grant from now on."""
@@ -88,7 +91,7 @@ class Holds:
         gang.pinned = {uid: node for uid, node in gang.pinned.items() if node in gang.nodes}
         for pod in self._alive(gang):
             if pod.node is not None and pod.node not in gang.nodes and not pod.terminating:
-                self._remove(pod)
+                self._sender.remove(pod)
 
     def look(self, gang: Gang, events: list[ClusterEvent], now: Seconds) -> EndKind | None:
         """Let pods go, tell what is new; how it ended if it has."""
@@ -173,7 +176,8 @@ class Holds:
             if node is not None:
                 free[node] -= gpus
                 gang.pinned[pod.uid] = node
-                self._send(pod, gang, node)
+                meant = functools.partial(_is_meant, gang, pod.uid, node)
+                self._sender.let_go(gang, pod, node, hold=gang.workload, still=meant)
 
     def unredeemed(self, request: str, now: Seconds) -> Iterator[Wanted]:
         """The pods at the gate for a request that has no GPUs for them; each is told once."""
@@ -202,35 +206,12 @@ class Holds:
         """Delete a pod that was let go to a node which has been left: it goes to no other."""
         mine = decision_of(pod) == gang.decision and not pod.terminating
         if mine and node is None and not self._writer.busy(pod.uid):
-            self._remove(pod)
+            self._sender.remove(pod)
 
-    def _send(self, pod: PodFacts, gang: Gang, node: NodeName) -> None:
-        more = self._fleet.tolerations(gang.admission.assignments)
-        body = patches.let_go(pod, gang, self._fleet.host(node), more, gang.workload)
 
-        def send() -> None:
-            if gang.pinned.get(pod.uid) == node and not gang.stopping:  # it may have waited long
-                self._connection.patch(pod.path, body, STRATEGIC)
-
-        self._writer.put(
-            Write(
-                about=pod.uid,
-                what=f"let a pod of {gang.decision} go",
-                send=send,
-                moot=self._mirror.is_without(pod.uid),
-            )
-        )
-
-    def _remove(self, pod: PodFacts) -> None:
-        options = {"preconditions": {"uid": pod.uid}}
-        self._writer.put(
-            Write(
-                about=pod.uid,
-                what=f"stop {pod.name}",
-                send=lambda: self._connection.delete(pod.path, options),
-                moot=self._mirror.is_without(pod.uid),
-            )
-        )
+def _is_meant(gang: Gang, pod: str, node: NodeName) -> bool:
+    """Whether a pod, by uid, is still to go to a node."""
+    return gang.pinned.get(pod) == node
 
 
 def _is_astray(gang: Gang, pod: PodFacts) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from bot.clusters.base import ClusterEvent, EndKind, Outgrown, PodsLost, Started
 from bot.clusters.kubernetes import names, patches
 from bot.clusters.kubernetes.additions import Additions, write_additions
-from bot.clusters.kubernetes.connection import STRATEGIC, Connection, Json, Refused
+from bot.clusters.kubernetes.connection import Connection, Json, Refused
 from bot.clusters.kubernetes.facts import MAIN, PodFacts
 from bot.clusters.kubernetes.fleet import Fleet
 from bot.clusters.kubernetes.gangs import (
@@ -34,6 +34,7 @@ from bot.clusters.kubernetes.lateness import ending_of, given_up, refusals
 from bot.clusters.kubernetes.mirror import Mirror
 from bot.clusters.kubernetes.progress import is_on, news_of
 from bot.clusters.kubernetes.search import Search
+from bot.clusters.kubernetes.sending import PodSender
 from bot.clusters.kubernetes.works import JobFacts, WorkFacts
 from bot.clusters.kubernetes.writing import CONFLICT, Write, Writer
 from scheduler.model import Admission, NodeName, Seconds
@@ -56,6 +57,7 @@ class JobGangs:
         self._connection, self._mirror, self._writer = connection, mirror, writer
         self._search = Search(connection, mirror, writer)
         self._fleet = fleet
+        self._sender = PodSender(connection, mirror, writer, fleet)
 
     def start(self, gang: Gang, refuse: Refuse) -> EndKind | None:
         """Let a gang go, unless that is done already; how it ended if it has."""
@@ -211,7 +213,7 @@ class JobGangs:
         self._send(gang, "mend", patches.change_grant(gang))
         for pod in self._mirror.pods_of(gang.ref.uid):
             if pod.node is not None and pod.node not in gang.nodes and not pod.terminating:
-                self._remove(pod)
+                self._sender.remove(pod)
 
     def _is_mendable(self, gang: Gang) -> bool:
         """Whether others can take the place of the pods that it has on lost nodes."""
@@ -365,7 +367,7 @@ class JobGangs:
             node = places.get(pod.uid)
             if node is not None:
                 gang.pinned[pod.uid] = node
-                self._let_go(gang, pod, node)
+                self._sender.let_go(gang, pod, node)
 
     def _places(self, gang: Gang, pods: tuple[PodFacts, ...]) -> dict[str, NodeName]:
         """Where gated pods go, by uid; nothing until the gang is whole."""
@@ -373,34 +375,6 @@ class JobGangs:
 
     def _hosts(self, gang: Gang) -> dict[str, NodeName]:
         return {self._fleet.host(node): node for node in gang.nodes}
-
-    def _let_go(self, gang: Gang, pod: PodFacts, node: NodeName) -> None:
-        more = self._fleet.tolerations(gang.admission.assignments)
-        body = patches.let_go(pod, gang, self._fleet.host(node), more)
-
-        def send() -> None:
-            if not gang.stopping:  # it may have waited for long
-                self._connection.patch(pod.path, body, STRATEGIC)
-
-        self._writer.put(
-            Write(
-                about=pod.uid,
-                what=f"let a pod of {gang.decision} go",
-                send=send,
-                moot=self._mirror.is_without(pod.uid),
-            )
-        )
-
-    def _remove(self, pod: PodFacts) -> None:
-        options = {"preconditions": {"uid": pod.uid}}
-        self._writer.put(
-            Write(
-                about=pod.uid,
-                what=f"remove {pod.name} of a lost node",
-                send=lambda: self._connection.delete(pod.path, options),
-                moot=self._mirror.is_without(pod.uid),
-            )
-        )
 
     def _delete(self, gang: Gang) -> None:
         """Delete what we made. Whether it came is not known before it is heard of: it is read."""

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from bot.clusters.base import ClusterEvent, EndKind, PodsLost, Started, Wanted
 from bot.clusters.flaws import FlawKind
 from bot.clusters.kubernetes import groups, names, patches
-from bot.clusters.kubernetes.connection import STRATEGIC, Connection, Json
+from bot.clusters.kubernetes.connection import Connection, Json
 from bot.clusters.kubernetes.facts import MAIN, Phase, PodFacts
 from bot.clusters.kubernetes.fleet import Fleet
 from bot.clusters.kubernetes.gangs import (
@@ -33,6 +33,7 @@ from bot.clusters.kubernetes.lateness import given_up, refusals
 from bot.clusters.kubernetes.mirror import Mirror
 from bot.clusters.kubernetes.progress import news_of
 from bot.clusters.kubernetes.replicas import LEADER, WORKER, read_key
+from bot.clusters.kubernetes.sending import PodSender
 from bot.clusters.kubernetes.writing import Write, Writer
 from scheduler.model import GPU, Admission, NodeName, Seconds
 
@@ -58,6 +59,7 @@ class PodGangs:
     ) -> None:
         self._connection, self._mirror, self._writer = connection, mirror, writer
         self._fleet, self._patience = fleet, patience
+        self._sender = PodSender(connection, mirror, writer, fleet)
         self._short: dict[str, Seconds] = {}  # since when, by the group's key
         self._bare: dict[str, Seconds] = {}  # likewise, of replicas without any pod
         self._overdue: set[str] = set()
@@ -125,7 +127,7 @@ class PodGangs:
         for pod in groups.members(self._mirror.pods_of_unit(key)):
             if _is_stray(pod, gang) and not self._writer.busy(pod.uid):
                 log.warning("%s runs by %s, which is over", pod.name, decision_of(pod))
-                self._evict(pod)
+                self._sender.evict(pod)
 
     def _leaving(self, key: str, pod: PodFacts) -> frozenset[str]:
         """The replicas beside this one whose deletion was asked for."""
@@ -172,7 +174,7 @@ class PodGangs:
         if any(self._was_let_go(gang, pod) for pod in pods):
             gang.evicted |= {pod.uid for pod in pods}
             for pod in pods:
-                self._evict(pod)
+                self._sender.evict(pod)
 
     def _was_let_go(self, gang: Gang, pod: PodFacts) -> bool:
         return not pod.gated or pod.uid in gang.pinned
@@ -346,51 +348,17 @@ class PodGangs:
                 node = places.get(pod.uid)
                 if node is not None:
                     gang.pinned[pod.uid] = node
-                    self._send(gang, pod, node)
+                    self._sender.let_go(gang, pod, node)
         for pod in alive:
             if pod.gated and not is_granted(gang, pod) and not pod.requests.get(GPU, 0):
                 gang.pinned[pod.uid] = _ANYWHERE
-                self._send(gang, pod, None)
+                self._sender.let_go(gang, pod, None)
 
     def _is_ordered(self, gang: Gang, pods: Sequence[PodFacts]) -> bool:
         """Whether workers of a replica come when the leader, which waits at the gate, is ready."""
         if gang.ref.family is None:
             return False
         return self._roster(gang.ref.uid, pods).later is not None
-
-    def _send(self, gang: Gang, pod: PodFacts, node: NodeName | None) -> None:
-        host = None if node is None else self._fleet.host(node)
-        more = () if node is None else self._fleet.tolerations(gang.admission.assignments)
-        body = patches.let_go(pod, gang, host, more)
-
-        def send() -> None:
-            if not gang.stopping:  # it may have waited for long
-                self._connection.patch(pod.path, body, STRATEGIC)
-
-        self._writer.put(
-            Write(
-                about=pod.uid,
-                what=f"let a pod of {gang.decision} go",
-                send=send,
-                moot=self._mirror.is_without(pod.uid),
-            )
-        )
-
-    def _evict(self, pod: PodFacts) -> None:
-        body = {
-            "apiVersion": "policy/v1",
-            "kind": "Eviction",
-            "metadata": {"name": pod.name, "namespace": pod.namespace},
-            "deleteOptions": {"preconditions": {"uid": pod.uid}},
-        }
-        self._writer.put(
-            Write(
-                about=pod.uid,
-                what=f"evict {pod.name}",
-                send=lambda: self._connection.post(f"{pod.path}/eviction", body),
-                moot=self._mirror.is_without(pod.uid),
-            )
-        )
 
 
 def _is_stray(pod: PodFacts, gang: Gang | None) -> bool:
